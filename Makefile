@@ -1,0 +1,43 @@
+# Every target sets up what it needs: python3, pip and this file are enough.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# A stand-in for "the code is importable": editable installs need no re-install when sources change.
+CORE   := $(VENV)/.installed-core
+DEV    := $(VENV)/.installed-dev
+DOCS   := $(VENV)/.installed-docs
+
+.PHONY: help demo test lint types validate bench docs clean
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+$(CORE): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) --editable .
+	@touch $@
+$(DEV): $(CORE)
+	$(PIP) --editable '.[dev]'
+	@touch $@
+$(DOCS): $(CORE)
+	$(PIP) --editable '.[docs]'
+	@touch $@
+
+demo: $(CORE)  ## Figure 1 at d = 450: table, PNG, PDF and CSV in out/
+	$(BIN)/lazyscope figure fig1 --out out
+test: lint types  ## lint, types and tests
+	$(BIN)/python -m pytest --numprocesses auto --quiet
+lint: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+types: $(DEV)
+	$(BIN)/mypy
+validate: $(DEV)  ## the slow validations (minutes)
+	$(BIN)/python -m pytest -m slow
+bench: $(DEV)  ## performance as ratios; a name in BENCH= runs that file only
+	$(BIN)/python -m benchmarks $(BENCH)
+docs: $(DOCS)  ## HTML documentation in docs/_build
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
+clean:
+	rm -rf $(VENV) out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

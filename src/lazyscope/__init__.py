@@ -1,0 +1,86 @@
+"""lazyscope: what a two-layer network learns in each training regime, and what laziness costs.
+
+    problem × regime × fidelity → labelled risk
+
+>>> import lazyscope as ls
+>>> target = ls.QuadraticTarget.exponential(450, seed=100)
+>>> for regime in (ls.RandomFeatures(), ls.NeuralTangent(), ls.Trained()):
+...     print(regime.label, ls.limit(target, regime, rho=0.5).risk.values.round(3))
+RF 0.837
+NT 0.372
+NN 0.032
+
+Names are loaded on first use, so that `import lazyscope` and the command line start at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+# The verb `exact` shares its name with the package that implements it. A submodule binds its name in the parent
+# when it is first loaded: loading the (empty) package now, and forgetting the name, leaves it to the verb.
+import lazyscope.exact  # noqa: F401
+
+del exact  # noqa: F821
+
+if TYPE_CHECKING:
+    from lazyscope.activations import Activation as Activation
+    from lazyscope.activations import activation_names as activation_names
+    from lazyscope.errors import InvalidParameter as InvalidParameter
+    from lazyscope.errors import LazyscopeError as LazyscopeError
+    from lazyscope.errors import NotConverged as NotConverged
+    from lazyscope.errors import NoTheorem as NoTheorem
+    from lazyscope.errors import TooLarge as TooLarge
+    from lazyscope.errors import UnreadableFile as UnreadableFile
+    from lazyscope.problems import GaussianMixture as GaussianMixture
+    from lazyscope.problems import QuadraticTarget as QuadraticTarget
+    from lazyscope.regimes import Bayes as Bayes
+    from lazyscope.regimes import FixedWeights as FixedWeights
+    from lazyscope.regimes import NeuralTangent as NeuralTangent
+    from lazyscope.regimes import RandomFeatures as RandomFeatures
+    from lazyscope.regimes import Trained as Trained
+    from lazyscope.registry import cite as cite
+    from lazyscope.registry import claims as claims
+    from lazyscope.verbs import bayes as bayes
+    from lazyscope.verbs import exact as exact
+    from lazyscope.verbs import limit as limit
+
+__version__ = "0.1.0.dev0"
+
+_HOME = {
+    "Activation": "activations",
+    "activation_names": "activations",
+    "Bayes": "regimes",
+    "FixedWeights": "regimes",
+    "GaussianMixture": "problems",
+    "InvalidParameter": "errors",
+    "LazyscopeError": "errors",
+    "NeuralTangent": "regimes",
+    "NoTheorem": "errors",
+    "NotConverged": "errors",
+    "QuadraticTarget": "problems",
+    "RandomFeatures": "regimes",
+    "TooLarge": "errors",
+    "Trained": "regimes",
+    "UnreadableFile": "errors",
+    "bayes": "verbs",
+    "cite": "registry",
+    "claims": "registry",
+    "exact": "verbs",
+    "limit": "verbs",
+}
+
+__all__ = sorted([*_HOME, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'lazyscope' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"lazyscope.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,129 @@
+"""Validation at the door: arrays and numbers are checked once, where they enter, and trusted afterwards."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lazyscope.errors import InvalidParameter, TooLarge
+
+FloatArray = NDArray[np.float64]
+
+
+def real_array(value: Any, owner: str, parameter: str, must: str) -> FloatArray:
+    """Return a fresh, read-only float64 array; refuse what is not real, numeric and finite."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InvalidParameter.of(owner, parameter, must, "a ragged sequence") from None
+    if array.dtype.kind not in "biuf":
+        got = f"values of type {array.dtype}"
+        raise InvalidParameter.of(owner, parameter, must, got, "Pass real numbers.")
+    array = np.array(array, dtype=np.float64)
+    if not np.all(np.isfinite(array)):
+        bad = int(np.size(array) - np.count_nonzero(np.isfinite(array)))
+        got = f"{bad} NaN or infinite value{'s' * (bad > 1)} among {array.size}"
+        raise InvalidParameter.of(owner, parameter, must, got, "Remove or replace them.")
+    array.setflags(write=False)
+    return array
+
+
+def symmetric(value: Any, owner: str, parameter: str) -> FloatArray:
+    """Return a symmetric matrix, held as (d, d) or as the (d,) vector of its diagonal.
+
+    Asymmetry up to rounding (1e-12 of the largest entry) is symmetrised away; more is an error.
+    """
+    must = "be a symmetric (d, d) matrix, or the (d,) vector of its eigenvalues"
+    array = real_array(value, owner, parameter, must)
+    if array.size == 0 or array.ndim not in (1, 2):
+        raise InvalidParameter.of(owner, parameter, must, f"shape {array.shape}")
+    if array.ndim == 1:
+        return array
+    if array.shape[0] != array.shape[1]:
+        raise InvalidParameter.of(owner, parameter, must, f"shape {array.shape}")
+    asymmetry = float(np.max(np.abs(array - array.T)))
+    if asymmetry > 1e-12 * float(np.max(np.abs(array))):
+        got = f"a matrix with asymmetry {asymmetry:.3g}"
+        advice = f"Pass ({parameter} + {parameter}.T)/2 if that is what you mean."
+        raise InvalidParameter.of(owner, parameter, must, got, advice)
+    array = 0.5 * array + 0.5 * array.T  # halved first: the sum of two huge entries must not overflow
+    array.setflags(write=False)
+    return array
+
+
+def real_number(value: Any, owner: str, parameter: str, must: str = "be a finite real number") -> float:
+    """Return one finite float."""
+    if isinstance(value, (str, bytes)) or not np.isscalar(value) or not isinstance(value, numbers.Real):
+        raise InvalidParameter.of(owner, parameter, must, repr(value))
+    if not math.isfinite(value):
+        raise InvalidParameter.of(owner, parameter, must, value)
+    return float(value)
+
+
+def whole_number(value: Any, owner: str, parameter: str, least: int = 1, advice: str = "") -> int:
+    """Return one integer of at least `least`; 3.0 counts as 3, True does not count."""
+    must = f"be a whole number, at least {least}"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise InvalidParameter.of(owner, parameter, must, repr(value), advice)
+    number = float(value)
+    if not number.is_integer() or number < least:
+        raise InvalidParameter.of(owner, parameter, must, value, advice)
+    return int(number) if abs(number) < 2**53 else operator.index(value)  # type: ignore[arg-type]
+
+
+def whole_numbers(value: Any, owner: str, parameter: str) -> NDArray[np.int64]:
+    """Return a number or a sequence of positive whole numbers as an int64 array of the same shape."""
+    must = "be a positive whole number, or a one-dimensional sequence of them"
+    array = real_array(value, owner, parameter, must)
+    if array.ndim > 1 or array.size == 0:
+        raise InvalidParameter.of(owner, parameter, must, f"shape {array.shape}")
+    wrong = array[(array != np.floor(array)) | (array < 1) | (array > 2**53)]
+    if wrong.size:
+        raise InvalidParameter.of(owner, parameter, must, f"{wrong.flat[0]:g}")
+    return array.astype(np.int64)
+
+
+def positive_numbers(value: Any, owner: str, parameter: str, advice: str) -> FloatArray:
+    """Return a number or a sequence of positive numbers, infinity allowed, as a float64 array."""
+    must = "be positive: a number, or a one-dimensional sequence of numbers"
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameter.of(owner, parameter, must, repr(value)[:60], advice) from None
+    if array.ndim > 1 or array.size == 0:
+        raise InvalidParameter.of(owner, parameter, must, f"shape {array.shape}", advice)
+    wrong = array[~(array > 0)]
+    if wrong.size:
+        raise InvalidParameter.of(owner, parameter, must, f"{wrong.flat[0]:g}", advice)
+    return array
+
+
+def available_memory() -> int:
+    """Bytes that can be allocated now without swapping, as the operating system estimates them."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:  # noqa: PTH123 (a kernel interface, not a path)
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def fits_in_memory(size: float, what: str, advice: str) -> None:
+    """Refuse an allocation of `size` bytes that the machine cannot serve, before it is tried.
+
+    >>> fits_in_memory(8e18, "The N×N kernel matrix at N = 10⁹", "Use a smaller width.")
+    Traceback (most recent call last):
+    lazyscope.errors.TooLarge: The N×N kernel matrix at N = 10⁹ needs about 8e+09 GB, ...
+    """
+    available = available_memory()
+    if size > available:
+        need, have = f"{size / 1e9:,.3g} GB", f"{available / 1e9:,.3g} GB"
+        raise TooLarge(f"{what} needs about {need}, and {have} are available. {advice}")

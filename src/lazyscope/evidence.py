@@ -1,0 +1,68 @@
+"""A claim: what is implemented, for which problem, regime and fidelity, on whose word."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+from lazyscope.regimes import Regime
+
+Fidelity = Literal["limit", "exact", "simulate"]
+
+
+def _always(problem: Any, regime: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One implemented (problem, regime) pair in one fidelity, with its source and its hypotheses.
+
+    `evaluate` computes one point or one curve; `covers` says whether this claim serves a given pair (claims of
+    one pair are asked in order); `example(d)` is a family of instances for the contract test; `rate` is the
+    declared exponent r of the distance between this limit and `exact`, ∝ d^−r (None: the two are identical);
+    `best_of_draws` says that draws are restarts of a minimisation, of which the best counts.
+    """
+
+    fidelity: Fidelity
+    problem: type[Problem]
+    regime: type[Regime]
+    title: str
+    theorem: str
+    citations: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    arguments: tuple[str, ...]
+    evaluate: Callable[..., dict[str, Any]]
+    example: Callable[[int], tuple[Any, Any]]
+    covers: Callable[[Any, Any], bool] = _always
+    erratum: str = ""
+    rate: float | None = None
+    best_of_draws: bool = False
+
+    @property
+    def key(self) -> str:
+        """A stable name: fidelity/Problem/Regime/title."""
+        slug = self.title.lower().replace(" ", "-").replace(",", "")
+        return f"{self.fidelity}/{self.problem.__name__}/{self.regime.__name__}/{slug}"
+
+
+def exponential_quantiles(d: int) -> QuadraticTarget:
+    """Return the paper's target without its randomness: the spectrum of B are the d quantiles of Exp(1).
+
+    >>> exponential_quantiles(1000).alignment.__round__(2)
+    0.5
+    """
+    return QuadraticTarget(-np.log1p(-(np.arange(d) + 0.5) / d))
+
+
+def three_levels(d: int) -> GaussianMixture:
+    """Return the paper's mixture without its randomness: a third of the diagonal at each of {2, 1.5, 1}/√d.
+
+    >>> three_levels(300).information.__round__(4)
+    2.4167
+    """
+    return GaussianMixture(np.array([2.0, 1.5, 1.0])[np.arange(d) * 3 // d] / np.sqrt(d))

@@ -1,0 +1,1 @@
+"""`exact`: N and d finite, n = ∞. Closed-form Gaussian integrals and linear algebra for drawn weights."""

@@ -1,0 +1,7 @@
+"""Problems: what nature does. A data law, a target, noise; nothing about networks."""
+
+from lazyscope.problems.base import Problem
+from lazyscope.problems.mixture import GaussianMixture
+from lazyscope.problems.quadratic import QuadraticTarget
+
+__all__ = ["GaussianMixture", "Problem", "QuadraticTarget"]

@@ -1,0 +1,34 @@
+"""Progress of long work: silent in a library, a bar where the command line asks for one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+Reporter = Callable[[int, int, str], None]
+"""Called with (steps done, steps in all, what is being done)."""
+
+_reporter: ContextVar[Reporter | None] = ContextVar("lazyscope_progress", default=None)
+
+
+@contextmanager
+def reporting(reporter: Reporter) -> Iterator[None]:
+    """Send progress to `reporter` inside this block.
+
+    >>> with reporting(lambda done, total, what: print(f"{done}/{total} {what}")):
+    ...     report(1, 2, "N = 45")
+    1/2 N = 45
+    """
+    token = _reporter.set(reporter)
+    try:
+        yield
+    finally:
+        _reporter.reset(token)
+
+
+def report(done: int, total: int, what: str) -> None:
+    """Tell the reporter, if there is one."""
+    reporter = _reporter.get()
+    if reporter is not None:
+        reporter(done, total, what)

@@ -1,0 +1,110 @@
+"""Gaussian expectations to rounding: composite Gauss–Legendre panels that end at every kink.
+
+A plain Gauss–Hermite rule is wrong in the third digit on ReLU at 100 nodes; here each panel sees a smooth
+function only, and the error is that of a 24-point Gauss rule on a panel of width one or less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from lazyscope.checks import FloatArray
+from lazyscope.errors import InvalidParameter
+
+PANEL_NODES = 24
+MAX_DEGREE = 400
+"""Largest Hermite degree: beyond it √φ(g) underflows before the functions he_k(g)√φ(g) have decayed."""
+_MOST_NODES = 200_000
+_FARTHEST = 54.0  # √φ(g) underflows float64 just beyond
+
+_LEGENDRE = np.polynomial.legendre.leggauss(PANEL_NODES)
+
+
+def gaussian_nodes(
+    kinks: Sequence[float],
+    scale: float,
+    degree: int,
+    growth: float = 0.0,
+    settles: float = np.inf,
+    refine: int = 1,
+) -> tuple[FloatArray, FloatArray]:
+    """Return nodes g_q and weights w_q with E[F(g)] ≈ Σ_q w_q F(g_q) √φ(g_q), g ~ N(0,1).
+
+    Exact to rounding for F(g) = σ(scale·g) he_k(g) √φ(g) with k ≤ degree, σ smooth between its kinks and
+    σ(u)² ≤ c₀ exp(growth·u²/2), σ a polynomial to rounding beyond |u| = settles. One factor √φ is left to the
+    caller: it keeps he_k√φ within float64.
+    """
+    reach = max(12.0 / np.sqrt(1.0 - growth * scale**2), 2.0 * np.sqrt(degree) + 10.0)
+    reach = min(reach, _FARTHEST)
+    smooth = min(1.0, 8.0 / np.sqrt(degree + 1.0)) / refine
+    sharp = min(smooth, 2.0 / scale / refine)
+    edge = min(settles / scale, reach)
+    if 2.0 * edge / sharp * PANEL_NODES > _MOST_NODES:
+        must = f"be at most about {_MOST_NODES / (48.0 * 12.0):.0f} for this activation"
+        raise InvalidParameter.of("Activation", "s (the weight norm)", must, f"{scale:.4g}", "Scale it into σ.")
+    breaks = np.array([0.0, -edge, edge, *(k / scale for k in kinks)])
+    edges = np.unique(np.concatenate([[-reach, reach], breaks[np.abs(breaks) < reach]]))
+    pieces = []
+    for left, right in pairwise(edges.tolist()):
+        width = sharp if max(abs(left), abs(right)) <= edge else smooth
+        pieces.append(np.linspace(left, right, int(np.ceil((right - left) / width)) + 1))
+    g, w = panels(np.concatenate([pieces[0][:1], *(piece[1:] for piece in pieces)]))
+    return g, w * root_density(g)
+
+
+def panels(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the composite Gauss–Legendre rule with 24 nodes between each two neighbours of `edges`.
+
+    >>> x, w = panels(np.array([0.0, 1.0, 2.0]))
+    >>> print(f"{w @ np.exp(x):.12f} {np.expm1(2.0):.12f}")
+    6.389056098931 6.389056098931
+    """
+    t, w = _LEGENDRE
+    half = 0.5 * np.diff(edges)[:, None]
+    middle = 0.5 * (edges[1:] + edges[:-1])[:, None]
+    return (middle + half * t).ravel(), (half * w).ravel()
+
+
+def root_density(g: FloatArray) -> FloatArray:
+    """√φ(g), φ the standard normal density."""
+    return np.asarray(np.exp(-0.25 * g * g) / (2.0 * np.pi) ** 0.25)
+
+
+def hermite_functions(g: FloatArray, degree: int) -> FloatArray:
+    """he_k(g) √φ(g) for k = 0 … degree, shape (degree + 1, g.size), he_k = He_k/√k!.
+
+    √(k+1) he_{k+1} = g he_k − √k he_{k−1}, run on the bounded functions he_k√φ so that nothing overflows.
+    """
+    table = np.empty((degree + 1, g.size))
+    table[0] = root_density(g)
+    if degree >= 1:
+        table[1] = g * table[0]
+    for k in range(1, degree):
+        table[k + 1] = (g * table[k] - np.sqrt(k) * table[k - 1]) / np.sqrt(k + 1.0)
+    return table
+
+
+def piecewise_derivative(function: object, kinks: Sequence[float], u: FloatArray) -> FloatArray:
+    """σ'(u) of a callable that is smooth between its kinks, by spectral differentiation.
+
+    On each unit interval (cut at kinks) σ is interpolated at Chebyshev points and the interpolant is
+    differentiated: the relative error is near 1e-12 where σ is analytic. At a kink: the right derivative.
+    """
+    assert callable(function)
+    flat = np.asarray(u, dtype=np.float64).ravel()
+    lattice = np.arange(np.floor(flat.min()), np.floor(flat.max()) + 2.0)
+    edges = np.unique(np.concatenate([lattice, [k for k in kinks if lattice[0] < k < lattice[-1]]]))
+    panel = np.searchsorted(edges, flat, side="right") - 1
+    nodes = np.polynomial.chebyshev.chebpts1(PANEL_NODES)
+    result = np.empty_like(flat)
+    for p in np.unique(panel):
+        a, b = edges[p], edges[p + 1]
+        here = panel == p
+        values = function(0.5 * (a + b) + 0.5 * (b - a) * nodes)
+        series = np.polynomial.chebyshev.chebfit(nodes, values, PANEL_NODES - 1)
+        slope = np.polynomial.chebyshev.chebder(series) * 2.0 / (b - a)
+        result[here] = np.polynomial.chebyshev.chebval((2.0 * flat[here] - a - b) / (b - a), slope)
+    return result.reshape(np.shape(u))

@@ -1,0 +1,151 @@
+"""Regimes: how the network is trained. Activation, law of the first-layer weights; nothing about data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lazyscope.activations import Activation, Function, as_activation
+from lazyscope.checks import FloatArray, real_array, symmetric
+from lazyscope.errors import InvalidParameter
+
+
+@dataclass(frozen=True, eq=False)
+class FixedWeights:
+    """First-layer weights that you bring, instead of a law to draw them from: W = (w₁ … w_N), shape (d, N).
+
+    >>> FixedWeights(np.ones((3, 2)))
+    FixedWeights(d=3, N=2)
+    """
+
+    W: FloatArray
+
+    def __post_init__(self) -> None:
+        must = "be a (d, N) matrix of weights, a column for each neuron"
+        W = real_array(self.W, "FixedWeights", "W", must)
+        if W.ndim != 2 or W.size == 0:
+            raise InvalidParameter.of("FixedWeights", "W", must, f"shape {W.shape}")
+        if not np.all(np.any(W, axis=0)):
+            raise InvalidParameter.of("FixedWeights", "W", must + ", none of them zero", "a zero column")
+        object.__setattr__(self, "W", W)
+
+    def __repr__(self) -> str:
+        return f"FixedWeights(d={self.W.shape[0]}, N={self.W.shape[1]})"
+
+
+Weights = None | str | FloatArray | FixedWeights
+
+
+def _as_weights(value: Any, owner: str) -> Weights:
+    """Check the `weights` parameter that random features and the tangent model share."""
+    if value is None or isinstance(value, FixedWeights):
+        return value
+    if isinstance(value, str):
+        if value not in ("optimal", "isotropic"):
+            must = 'be None, "isotropic", "optimal", a covariance Γ or FixedWeights(W)'
+            raise InvalidParameter.of(owner, "weights", must, repr(value))
+        return None if value == "isotropic" else value
+    Gamma = symmetric(value, owner, "weights")
+    diagonal = Gamma if Gamma.ndim == 1 else np.diagonal(Gamma)
+    if not np.any(Gamma) or np.any(diagonal < 0):
+        got = "zero" if not np.any(Gamma) else f"a variance of {np.min(diagonal):.4g}"
+        raise InvalidParameter.of(owner, "weights", "be a covariance Γ ⪰ 0, not zero", got)
+    return Gamma
+
+
+class Regime:
+    """What is trained, and how the answer is labelled."""
+
+    label: ClassVar[str]
+
+
+class Network(Regime):
+    """A regime of a two-layer network: it has an activation."""
+
+    activation: Activation
+
+    def __str__(self) -> str:
+        return f"{self.label}, σ = {self.activation.name}"
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class RandomFeatures(Network):
+    """RF: only the second layer is trained, f(x) = Σ a_i σ(⟨w_i, x⟩) (L Eq. 2).
+
+    `weights` is the law of w_i: None for isotropic, a covariance Γ as (d, d) or (d,), "optimal" for the Γ that
+    suits the problem at infinite width (Γ ∝ B), or `FixedWeights(W)`. Γ is rescaled to the normalisation that
+    the theorems assume, Tr(ΓΣ) = 1, and σ is centred (λ₀ = 0); the class has no offset (L footnote 2).
+
+    >>> print(RandomFeatures("relu"))
+    RF, σ = relu
+    """
+
+    activation: Activation
+    weights: Weights
+    label: ClassVar[str] = "RF"
+
+    def __init__(self, activation: Activation | str | Function = "square", weights: Any = None) -> None:
+        object.__setattr__(self, "activation", as_activation(activation))
+        object.__setattr__(self, "weights", _as_weights(weights, "RandomFeatures"))
+
+    def __str__(self) -> str:
+        return super().__str__() + _describe(self.weights)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class NeuralTangent(Network):
+    """NT: the linearisation in the first layer, f(x) = c + Σ σ′(⟨w_i, x⟩)⟨a_i, x⟩ (L Eq. 3).
+
+    >>> print(NeuralTangent())
+    NT, σ = square
+    """
+
+    activation: Activation
+    weights: Weights
+    label: ClassVar[str] = "NT"
+
+    def __init__(self, activation: Activation | str | Function = "square", weights: Any = None) -> None:
+        object.__setattr__(self, "activation", as_activation(activation))
+        object.__setattr__(self, "weights", _as_weights(weights, "NeuralTangent"))
+        if not self.activation.has_derivative:
+            must = "have a derivative that is a function: the tangent model is built on σ′"
+            advice = 'Use RandomFeatures, or "erf" or "tanh".'
+            raise InvalidParameter.of("NeuralTangent", "activation", must, self.activation.name, advice)
+
+    def __str__(self) -> str:
+        return super().__str__() + _describe(self.weights)
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Trained(Network):
+    """NN: both layers are trained, f(x) = c + Σ a_i σ(⟨w_i, x⟩) (L Eq. 1).
+
+    >>> print(Trained())
+    NN, σ = square
+    """
+
+    activation: Activation
+    label: ClassVar[str] = "NN"
+
+    def __init__(self, activation: Activation | str | Function = "square") -> None:
+        object.__setattr__(self, "activation", as_activation(activation))
+
+
+@dataclass(frozen=True, eq=False)
+class Bayes(Regime):
+    """No network at all: the best function of x there is, the floor that no regime beats."""
+
+    label: ClassVar[str] = "Bayes"
+
+    def __str__(self) -> str:
+        return "Bayes"
+
+
+def _describe(weights: Weights) -> str:
+    if weights is None:
+        return ""
+    if isinstance(weights, np.ndarray):
+        return ", given Γ"
+    return f", weights {weights}"

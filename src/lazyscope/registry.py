@@ -1,0 +1,94 @@
+"""The registry that joins the three fidelities: which pair is served, on which theorem."""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.evidence import Claim, Fidelity
+from lazyscope.problems.base import Problem
+from lazyscope.regimes import Regime
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+# Modules with a CLAIMS tuple, by fidelity. Adding a claim to one of them enrols it in the contract test,
+# the documentation page and `lazyscope.registry`.
+_MODULES: dict[Fidelity, tuple[str, ...]] = {
+    "limit": ("lazyscope.limits.quadratic", "lazyscope.limits.mixture"),
+    "exact": (
+        "lazyscope.exact.projector",
+        "lazyscope.exact.minimum",
+        "lazyscope.exact.random_features",
+        "lazyscope.exact.tangent",
+        "lazyscope.exact.network",
+        "lazyscope.exact.bayes",
+    ),
+    "simulate": (),
+}
+
+
+@cache
+def _of(fidelity: Fidelity) -> tuple[Claim, ...]:
+    return tuple(claim for name in _MODULES[fidelity] for claim in importlib.import_module(name).CLAIMS)
+
+
+def claims() -> tuple[Claim, ...]:
+    """Return everything that is implemented, with its theorem, hypotheses and declared rate.
+
+    >>> {claim.regime.label for claim in claims() if claim.fidelity == "limit"} >= {"RF", "NT", "NN"}
+    True
+    """
+    return tuple(claim for fidelity in _MODULES for claim in _of(fidelity))
+
+
+def find(fidelity: Fidelity, problem: Problem, regime: Regime) -> Claim:
+    """Return the claim that serves this pair, or refuse and name what does work."""
+    verb = "bayes" if regime.label == "Bayes" else fidelity
+    if not isinstance(problem, Problem):
+        must = "be a problem, such as QuadraticTarget or GaussianMixture"
+        raise InvalidParameter.of(verb, "problem", must, type(problem).__name__)
+    if not isinstance(regime, Regime):
+        must = "be a regime, such as RandomFeatures, NeuralTangent or Trained"
+        raise InvalidParameter.of(verb, "regime", must, type(regime).__name__)
+    here = [c for c in _of(fidelity) if isinstance(problem, c.problem) and isinstance(regime, c.regime)]
+    for claim in here:
+        if claim.covers(problem, regime):
+            return claim
+    works = sorted(
+        {
+            f"{c.fidelity} with {c.regime.__name__}"
+            for c in claims()
+            if isinstance(problem, c.problem) and c.covers(problem, regime)
+        }
+    )
+    raise NoTheorem(
+        f"No {fidelity} result is implemented for {type(problem).__name__} with {type(regime).__name__}. "
+        f"For this problem there is: {', '.join(works) or 'nothing yet'}."
+    )
+
+
+def cite(dataset: xr.Dataset) -> str:
+    """Return BibTeX for what a result stands on.
+
+    >>> import lazyscope as ls
+    >>> print(ls.cite(ls.bayes(ls.QuadraticTarget([1.0])))[:45])
+    @inproceedings{ghorbani2019limitations,
+      aut
+    """
+    keys = str(getattr(dataset, "attrs", {}).get("citations", "")).split(",")
+    entries = _bibliography()
+    if not keys[0] or any(key not in entries for key in keys):
+        must = "be a Dataset that a lazyscope verb returned"
+        raise InvalidParameter.of("cite", "dataset", must, type(dataset).__name__)
+    return "\n\n".join(entries[key] for key in keys)
+
+
+@cache
+def _bibliography() -> dict[str, str]:
+    text = files("lazyscope").joinpath("references.bib").read_text(encoding="utf-8")
+    entries = [entry.strip() for entry in text.split("\n\n") if entry.strip()]
+    return {entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in entries}

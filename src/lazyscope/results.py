@@ -1,0 +1,84 @@
+"""Labelled results: an xarray Dataset that says where every number comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.evidence import Claim
+from lazyscope.problems.base import Problem
+from lazyscope.regimes import Regime
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+LONG_NAMES = {
+    "rho": "N/d, neurons per dimension",
+    "width": "N, number of neurons",
+    "risk": "risk (1 = best constant)",
+    "stderr": "standard error of the mean over draws",
+    "risk_draws": "risk of each draw",
+    "psi": "solution ψ of the fixed point",
+    "residual": "relative residual",
+    "iterations": "iterations",
+    "condition": "condition number of the system solved",
+    "gradient": "norm of the gradient where the descent ended",
+    "gain": "what the last 100 steps of the descent lowered the risk by",
+    "rank": "number of independent features",
+    "converged": "1 where the tolerance was met",
+    "draw": "index of the independent draw",
+}
+
+
+def dataset(
+    coordinates: Mapping[str, tuple[tuple[str, ...], Any]],
+    variables: Mapping[str, tuple[tuple[str, ...], Any]],
+    *,
+    claim: Claim,
+    problem: Problem,
+    regime: Regime,
+    arguments: Mapping[str, Any],
+) -> xr.Dataset:
+    """Assemble the Dataset that a verb returns, from name → (dimensions, values)."""
+    import xarray as xr
+
+    from lazyscope import __version__
+
+    result = xr.Dataset(dict(variables), dict(coordinates))
+    for name in result.variables:
+        if name in LONG_NAMES:
+            result[name].attrs["long_name"] = LONG_NAMES[str(name)]
+    result.attrs = {
+        "claim": claim.key,
+        "fidelity": claim.fidelity,
+        "theorem": claim.theorem,
+        "citations": ",".join(claim.citations),
+        "assumptions": "; ".join(claim.assumptions),
+        **({"erratum": claim.erratum} if claim.erratum else {}),
+        "problem": str(problem),
+        "regime": str(regime),
+        "label": regime.label,
+        "arguments": json.dumps({name: jsonable(value) for name, value in arguments.items()}),
+        "lazyscope_version": __version__,
+    }
+    return result
+
+
+def jsonable(value: Any) -> Any:
+    """Return arrays as lists, and infinity as the string that every JSON reader accepts.
+
+    >>> jsonable(np.array([0.5, np.inf]))
+    [0.5, 'inf']
+    """
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [jsonable(item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value

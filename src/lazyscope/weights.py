@@ -1,0 +1,56 @@
+"""The law of the first-layer weights, where a regime meets a problem."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lazyscope import matrices
+from lazyscope.checks import FloatArray
+from lazyscope.errors import InvalidParameter
+from lazyscope.problems.base import Problem
+from lazyscope.regimes import FixedWeights, NeuralTangent, RandomFeatures
+
+Lazy = RandomFeatures | NeuralTangent
+
+
+def covariance(problem: Problem, regime: Lazy) -> FloatArray:
+    """Γ with the normalisation Tr(ΓΣ) = 1 of assumptions A2 and B2, diagonal where it can be.
+
+    >>> from lazyscope import QuadraticTarget
+    >>> covariance(QuadraticTarget([3.0, 1.0]), RandomFeatures(weights="optimal"))
+    array([0.75, 0.25])
+    """
+    owner = type(regime).__name__
+    if isinstance(regime.weights, FixedWeights):
+        must = 'be a law (None, Γ or "optimal") where a theorem averages over the weights'
+        raise InvalidParameter.of(owner, "weights", must, repr(regime.weights), "Use exact, which takes them.")
+    if regime.weights is None:
+        Gamma = np.ones(problem.d)
+    elif isinstance(regime.weights, str):
+        Gamma = problem.best_weight_covariance()
+    else:
+        Gamma = regime.weights
+    if Gamma.shape[0] != problem.d:
+        must = f"be a covariance in the problem's dimension, d = {problem.d}"
+        raise InvalidParameter.of(owner, "weights", must, f"d = {Gamma.shape[0]}")
+    if Gamma.ndim == 2:
+        values = matrices.eigenvalues(Gamma)
+        if not matrices.is_semidefinite(values):
+            must = "be a covariance Γ ⪰ 0"
+            raise InvalidParameter.of(owner, "weights", must, f"smallest eigenvalue {values[0]:.4g}")
+    return Gamma / matrices.inner(Gamma, problem.covariance)
+
+
+def draw(problem: Problem, regime: Lazy, width: int, rng: np.random.Generator) -> FloatArray:
+    """Draw w_i ~ N(0, Γ), or take the fixed weights: shape (N, d), a row for each neuron."""
+    if isinstance(regime.weights, FixedWeights):
+        W = regime.weights.W
+        if W.shape[0] != problem.d:
+            must = f"have one row for each of the problem's d = {problem.d} dimensions, shape (d, N)"
+            raise InvalidParameter.of("FixedWeights", "W", must, f"shape {W.shape}", "Transpose it?")
+        if W.shape[1] != width:
+            must = f"be the number of fixed weights, N = {W.shape[1]}"
+            raise InvalidParameter.of("exact", "width", must, width)
+        return np.ascontiguousarray(W.T)
+    root = matrices.power(covariance(problem, regime), 0.5)
+    return matrices.rows_times(rng.standard_normal((width, problem.d)), root)
