@@ -334,7 +334,7 @@ class Activation:
 
         Costs 2·Q·degree flops a scale for Q ≈ 600 nodes (none for a homogeneous σ), O(512·Q) memory.
 
-        >>> Activation("square").hermite_coefficients(2.0, 3).round(12) + 0.0
+        >>> Activation("square").hermite_coefficients(2.0, 3).round(6) + 0.0
         array([4.      , 0.      , 5.656854, 0.      ])
         """
         degree = whole_number(degree, "hermite_coefficients", "degree", least=0)

@@ -47,7 +47,7 @@ class QuadraticTarget(Problem):
         """Draw the paper's target: B diagonal, γ_i ~ Exp(1), from numpy's legacy generator as its script does.
 
         >>> QuadraticTarget.exponential(450, seed=100).B[:2].round(6)
-        array([0.783236, 0.325876])
+        array([0.783958, 0.326242])
         """
         d = whole_number(d, "QuadraticTarget.exponential", "d")
         seed = whole_number(seed, "QuadraticTarget.exponential", "seed", least=0)
