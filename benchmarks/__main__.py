@@ -1,0 +1,53 @@
+"""`python -m benchmarks [NAME…]`: run all benchmarks or the named ones; exit code 1 where a bound does not hold."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import core, startup
+from benchmarks.harness import Figure
+from benchmarks.report import provenance, table, write
+
+Benchmark = Callable[[], Iterable[Figure]]
+
+BENCHMARKS: dict[str, Benchmark] = {
+    run.__name__: run
+    for run in (
+        startup.import_time,
+        startup.command_line,
+        core.limit_curves,
+        core.exact_rf,
+        core.exact_rf_against_samples,
+        core.exact_nt_against_sgd,
+        core.exact_nt_wide,
+    )
+}
+RESULTS = Path(__file__).parent / "results"
+
+
+def main(
+    names: Sequence[str],
+    benchmarks: Mapping[str, Benchmark] = BENCHMARKS,
+    folder: Path = RESULTS,
+    origin: Callable[[], Mapping[str, Any]] = provenance,
+) -> int:
+    """Run, print, write; return the exit code."""
+    unknown = [name for name in names if name not in benchmarks]
+    if unknown:
+        print(f"No benchmark named {unknown[0]!r}. There are: {', '.join(benchmarks)}.", file=sys.stderr)
+        return 2
+    where, figures = dict(origin()), []
+    for name in names or benchmarks:
+        print(f"{name} …", file=sys.stderr, flush=True)
+        found = list(benchmarks[name]())
+        write(name, found, where, folder)
+        figures += found
+    print(table(figures))
+    return 0 if all(figure.holds for figure in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
