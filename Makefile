@@ -26,8 +26,9 @@ $(DOCS): $(CORE)
 
 demo: $(CORE)  ## Figure 1 at d = 450: table, PNG, PDF and CSV in out/
 	$(BIN)/lazyscope figure fig1 --out out
+# One BLAS thread a worker: pytest already runs a worker on every core.
 test: lint types  ## lint, types and tests
-	$(BIN)/python -m pytest --numprocesses auto --quiet
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --quiet
 lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

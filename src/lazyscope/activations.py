@@ -306,7 +306,7 @@ class Activation:
         window = u[:, None] + np.linspace(0.0, 4.0, 65)
         rates = []
         for sign in (-1.0, 1.0):
-            envelope = np.max(np.abs(self(sign * window)), axis=1)
+            envelope = np.maximum.accumulate(np.max(np.abs(self(sign * window)), axis=1))  # a decay is no growth
             basis = np.stack([u**2 / 2.0, u, np.log(u), np.ones(4)], axis=1)
             if not np.all(np.isfinite(envelope)):
                 return float("inf")

@@ -24,8 +24,9 @@ class Claim:
 
     `evaluate` computes one point or one curve; `covers` says whether this claim serves a given pair (claims of
     one pair are asked in order); `example(d)` is a family of instances for the contract test; `rate` is the
-    declared exponent r of the distance between this limit and `exact`, ∝ d^−r (None: the two are identical);
-    `best_of_draws` says that draws are restarts of a minimisation, of which the best counts.
+    declared exponent r of a limit: one draw of `exact` lies at a distance ∝ d^−r of it, in root mean square
+    (None: the two are identical). `best_of_draws` says that draws are restarts of a minimisation, of which the
+    best counts.
     """
 
     fidelity: Fidelity

@@ -47,27 +47,23 @@ def claims() -> tuple[Claim, ...]:
 
 def find(fidelity: Fidelity, problem: Problem, regime: Regime) -> Claim:
     """Return the claim that serves this pair, or refuse and name what does work."""
-    verb = "bayes" if regime.label == "Bayes" else fidelity
     if not isinstance(problem, Problem):
         must = "be a problem, such as QuadraticTarget or GaussianMixture"
-        raise InvalidParameter.of(verb, "problem", must, type(problem).__name__)
+        raise InvalidParameter.of(fidelity, "problem", must, type(problem).__name__)
     if not isinstance(regime, Regime):
         must = "be a regime, such as RandomFeatures, NeuralTangent or Trained"
-        raise InvalidParameter.of(verb, "regime", must, type(regime).__name__)
-    here = [c for c in _of(fidelity) if isinstance(problem, c.problem) and isinstance(regime, c.regime)]
-    for claim in here:
-        if claim.covers(problem, regime):
+        raise InvalidParameter.of(fidelity, "regime", must, type(regime).__name__)
+    for claim in _of(fidelity):
+        if isinstance(problem, claim.problem) and isinstance(regime, claim.regime) and claim.covers(problem, regime):
             return claim
-    works = sorted(
-        {
-            f"{c.fidelity} with {c.regime.__name__}"
-            for c in claims()
-            if isinstance(problem, c.problem) and c.covers(problem, regime)
-        }
-    )
+    works = {
+        f"{claim.fidelity} with {claim.regime.__name__}"
+        for claim in claims()
+        if isinstance(problem, claim.problem) and not isinstance(regime, claim.regime)
+    }
     raise NoTheorem(
-        f"No {fidelity} result is implemented for {type(problem).__name__} with {type(regime).__name__}. "
-        f"For this problem there is: {', '.join(works) or 'nothing yet'}."
+        f"No {fidelity} result is implemented for {type(problem).__name__} with {regime}. "
+        f"For this problem there is: {', '.join(sorted(works)) or 'nothing yet'}."
     )
 
 

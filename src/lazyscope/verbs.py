@@ -8,7 +8,7 @@ import numpy as np
 
 from lazyscope.checks import positive_numbers, whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter
-from lazyscope.evidence import Fidelity
+from lazyscope.evidence import Claim, Fidelity
 from lazyscope.problems.base import Problem
 from lazyscope.progress import report
 from lazyscope.regimes import Bayes, FixedWeights, Regime
@@ -45,7 +45,7 @@ def limit(problem: Problem, regime: Regime, *, rho: Any = None) -> xr.Dataset:
     >>> ls.limit(target, ls.Trained(), rho=[0.2, 0.5]).risk.values.round(5)
     array([0.20315, 0.03237])
     """
-    claim = find("limit", problem, regime)
+    claim = _claim_over("rho", "limit", problem, regime)
     weights = getattr(regime, "weights", None)
     if rho is None and isinstance(weights, FixedWeights):
         rho = weights.W.shape[1] / weights.W.shape[0]
@@ -91,7 +91,7 @@ def exact(problem: Problem, regime: Regime, *, width: Any = None, draws: int = 1
     >>> print(f"{result.risk:.3f} ± {result.stderr:.3f} against {theory.risk:.3f}")
     0.373 ± 0.001 against 0.372
     """
-    claim = find("exact", problem, regime)
+    claim = _claim_over("width", "exact", problem, regime)
     weights = getattr(regime, "weights", None)
     if width is None and isinstance(weights, FixedWeights):
         width = weights.W.shape[1]
@@ -121,6 +121,15 @@ def exact(problem: Problem, regime: Regime, *, width: Any = None, draws: int = 1
         regime=regime,
         arguments={"width": width, "draws": draws, "seed": seed},
     )
+
+
+def _claim_over(argument: str, fidelity: Fidelity, problem: Problem, regime: Regime) -> Claim:
+    """Find the claim of a network of some width; the Bayes floor has none and a verb of its own."""
+    claim = find(fidelity, problem, regime)
+    if argument not in claim.arguments:
+        must = f"be a network, whose risk depends on {argument}"
+        raise InvalidParameter.of(fidelity, "regime", must, regime, "Use lazyscope.bayes(problem).")
+    return claim
 
 
 def _over_draws(table: dict[str, Any], outer: tuple[str, ...], best: bool) -> dict[str, tuple[tuple[str, ...], Any]]:

@@ -123,7 +123,7 @@ CLAIMS = (
         evaluate=random_features,
         example=lambda d: (three_levels(d), RandomFeatures("relu")),
         erratum="Eq. 17 and the poster print ρ/(1+2ρ) for ρ/(1+ρ), which Theorem 4 gives.",
-        rate=1.0,
+        rate=0.5,
     ),
     Claim(
         fidelity="limit",

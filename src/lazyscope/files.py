@@ -1,0 +1,264 @@
+"""Files: arrays that users bring, and results that they take away.
+
+Nothing is ever unpickled, and nothing is half written: a result goes to a temporary file beside its target, which
+then replaces the target in one step.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.checks import FloatArray, fits_in_memory
+from lazyscope.errors import InvalidParameter, LazyscopeError, UnreadableFile
+from lazyscope.results import jsonable
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+RESULT_SUFFIXES = (".csv", ".json", ".nc")
+PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
+
+# What a parsed line of text costs at its peak: a Python float is 24 bytes, its place in a list 8, the text itself.
+_BYTES_PER_CHARACTER = 20.0
+
+
+def read_array(path: str | os.PathLike[str]) -> FloatArray:
+    r"""Read a vector or a matrix of numbers from `.npy` or `.csv`.
+
+    A CSV file is separated by commas, semicolons or blanks, with an optional header line and `#` comments; a
+    single row or a single column is a vector.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "B.csv")
+    ...     _ = path.write_text("a;b\n2;0\n0;1\n")
+    ...     print(read_array(path))
+    [[2. 0.]
+     [0. 1.]]
+    """
+    file = Path(path)
+    readers = {".npy": _read_npy, ".csv": _read_csv}
+    if file.suffix.lower() not in readers:
+        raise _unreadable(file, "end in .npy or .csv", file.name, "Save the array with numpy.save.")
+    try:
+        if not file.is_file():
+            got = "a folder" if file.is_dir() else "something that is no file" if file.exists() else "no such file"
+            raise _unreadable(file, "be a file", got, "Check the path.")
+        array = readers[file.suffix.lower()](file)
+    except OSError as error:
+        raise _unreadable(file, "be readable", error.strerror or error, "Check its permissions.") from None
+    if array.size == 0:
+        raise _unreadable(file, "hold at least one number", f"an array of shape {array.shape}")
+    return array
+
+
+def _unreadable(file: Path, must: str, got: object, advice: str = "") -> UnreadableFile:
+    return UnreadableFile(" ".join(f"The file {file} must {must}. Got {got} instead. {advice}".split()))
+
+
+def _read_npy(file: Path) -> FloatArray:
+    """Map the file, which reads its header only and refuses pickled objects; copy once it is known to fit."""
+    must, advice = "hold an array of real numbers", "Save it with numpy.save, without pickled objects."
+    try:
+        mapped = np.lib.format.open_memmap(file, mode="r")
+    except (ValueError, TypeError, OverflowError, EOFError) as error:  # all that a spoilt header has been seen to raise
+        raise _unreadable(file, must, _one_line(error), advice) from None
+    if mapped.dtype.kind not in "biuf":
+        raise _unreadable(file, must, f"values of type {mapped.dtype}", advice)
+    fits_in_memory(8.0 * mapped.size, f"The array in {file}", "Use a smaller array.")
+    return np.array(mapped, dtype=np.float64)
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")[:120]
+
+
+def _read_csv(file: Path) -> FloatArray:
+    fits_in_memory(_BYTES_PER_CHARACTER * file.stat().st_size, f"The table in {file}", "Save it as .npy.")
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise _unreadable(file, "be text in UTF-8", "other bytes", "Save binary arrays as .npy.") from None
+    separator = ";" if ";" in text else "," if "," in text else None
+    rows: list[list[float]] = []
+    heading = True
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            rows.append([float(cell) for cell in line.split(separator)])
+        except ValueError as error:
+            if not heading:
+                advice = "Use a point for decimals, and commas, semicolons or blanks between numbers."
+                raise _unreadable(file, "hold numbers", f"line {number}: {_one_line(error)}", advice) from None
+        heading = False
+        if len(rows) > 1 and len(rows[-1]) != len(rows[0]):
+            got = f"{len(rows[0])} on the first row and {len(rows[-1])} on line {number}"
+            raise _unreadable(file, "have as many numbers on every row", got)
+    table = np.array(rows, dtype=np.float64)
+    return table.ravel() if 1 in table.shape else table
+
+
+def check_output(path: Path, suffixes: Sequence[str], owner: str, option: str) -> None:
+    """Refuse, before anything is computed, a file that could not be written at the end.
+
+    >>> check_output(Path("risk.txt"), RESULT_SUFFIXES, "lazyscope limit", "--out")
+    Traceback (most recent call last):
+    lazyscope.errors.InvalidParameter: The --out parameter of lazyscope limit must end in .csv, .json or .nc. Got ...
+    """
+    if path.suffix.lower() not in suffixes:
+        must = f"end in {', '.join(suffixes[:-1])} or {suffixes[-1]}"
+        raise InvalidParameter.of(owner, option, must, path)
+    if path.is_dir():
+        raise InvalidParameter.of(owner, option, "be a file", f"the folder {path}")
+    check_folder(path.parent, owner, option)
+
+
+def check_folder(folder: Path, owner: str, option: str) -> None:
+    """Refuse a folder that does not exist or that may not be written to."""
+    if not folder.is_dir():
+        must = "lie in a folder that exists"
+        raise InvalidParameter.of(owner, option, must, folder, "Make the folder first.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        must = "lie in a folder that you may write to"
+        raise InvalidParameter.of(owner, option, must, folder, "Choose another folder.")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path with the same suffix, which replaces `path` if the block succeeds and else vanishes.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with replacing(Path(folder, "a.txt")) as part:
+    ...         _ = part.write_text("whole")
+    ...     print([file.name for file in Path(folder).iterdir()])
+    ['a.txt']
+    """
+    target = path.resolve()  # a link stays a link
+    part = target.with_name(f".{target.stem}.{os.getpid()}.part{target.suffix}")
+    try:
+        yield part
+        part.replace(target)
+    except OSError as error:
+        raise LazyscopeError(f"The file {path} could not be written: {error.strerror or error}.") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def tidy(results: Iterable[xr.Dataset], d: int) -> list[dict[str, Any]]:
+    """Return results as long rows: a regime and a size on each, with what has one value there.
+
+    N = round(ρd) stands in `width` where a limit has no width of its own; a Bayes floor has neither.
+
+    >>> import lazyscope as ls
+    >>> target = ls.QuadraticTarget([1.0, 1.0])
+    >>> tidy([ls.limit(target, ls.NeuralTangent(), rho=[0.5])], target.d)
+    [{'regime': 'NT', 'rho': 0.5, 'width': 1, 'risk': 0.5}]
+    """
+    rows = []
+    for result in results:
+        columns = {
+            str(name): np.atleast_1d(value.values).tolist()
+            for name, value in result.variables.items()
+            if "draw" not in value.dims
+        }
+        rho = columns.pop("rho", [None])
+        width = columns.pop("width", [_neurons(ratio, d) for ratio in rho])
+        for i, (ratio, neurons) in enumerate(zip(rho, width, strict=True)):
+            size = {"regime": result.attrs["label"], "rho": ratio, "width": _whole(neurons)}
+            rows.append(size | {name: values[i] for name, values in columns.items()})
+    return rows
+
+
+def _neurons(rho: float | None, d: int) -> float | None:
+    return None if rho is None else float(np.rint(rho * d))
+
+
+def _whole(value: float | None) -> float | int | None:
+    return int(value) if value is not None and np.isfinite(value) else value
+
+
+def document(results: Iterable[xr.Dataset], problem: str, command: str) -> dict[str, Any]:
+    """Return results as the object that `--json` prints."""
+    return {"problem": problem, "command": command, "results": [_record(result) for result in results]}
+
+
+def _record(result: xr.Dataset) -> dict[str, Any]:
+    return {
+        "regime": result.attrs["label"],
+        "fidelity": result.attrs["fidelity"],
+        "claim": result.attrs["claim"],
+        "theorem": result.attrs["theorem"],
+        "citations": result.attrs["citations"].split(","),
+        "attrs": jsonable(result.attrs),
+        "coords": {str(name): jsonable(value.values) for name, value in result.coords.items()},
+        "data": {str(name): jsonable(value.values) for name, value in result.data_vars.items()},
+    }
+
+
+def combined(results: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Return one Dataset along a `regime` dimension; attributes that differ become coordinates of the regime."""
+    import xarray as xr
+
+    template = next((result for result in results if result.sizes), results[0])
+    flat = [_along(result, template) for result in results]
+    whole = xr.concat(
+        flat, dim="regime", join="exact", data_vars="all", coords="minimal", compat="override", combine_attrs="drop"
+    )
+    names = dict.fromkeys(name for result in results for name in result.attrs)
+    for name in names:
+        values = [str(result.attrs.get(name, "")) for result in results]
+        if len(set(values)) == 1:
+            whole.attrs[name] = values[0]
+        else:
+            whole = whole.assign_coords({"description" if name == "regime" else name: ("regime", values)})
+    return whole.assign_coords(regime=[result.attrs["label"] for result in results])
+
+
+def _along(result: xr.Dataset, template: xr.Dataset) -> xr.Dataset:
+    """A floor without sizes is repeated along those of the others, so that they share one grid."""
+    if result.sizes or not template.sizes:
+        return result
+    sizes = template.drop_dims("draw", errors="ignore").coords
+    return result.broadcast_like(sizes.to_dataset()).assign_coords(sizes)
+
+
+def write_results(path: Path, results: Sequence[xr.Dataset], d: int, problem: str, command: str) -> None:
+    """Write results in the format that the suffix of `path` names: .csv, .json or .nc."""
+    suffix = path.suffix.lower()
+    with replacing(path) as part:
+        if suffix == ".csv":
+            comments = [command, problem, *(_provenance(result) for result in results)]
+            write_csv(part, tidy(results, d), comments)
+        elif suffix == ".json":
+            part.write_text(json.dumps(document(results, problem, command), indent=1) + "\n", encoding="utf-8")
+        else:
+            whole = combined(results).assign_attrs(command=command)
+            whole.to_netcdf(part, engine="h5netcdf")
+
+
+def _provenance(result: xr.Dataset) -> str:
+    at = result.attrs
+    erratum = f"; erratum: {at['erratum']}" if "erratum" in at else ""
+    return f"{at['label']}: {at['regime']}; {at['theorem']}; {at['claim']}; {at['citations']}{erratum}"
+
+
+def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], comments: Iterable[str]) -> None:
+    """Write rows under `# ` lines that say where they come from; a column is empty where a row has no such value."""
+    from lazyscope import __version__
+
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        stream.writelines(f"# {line}\n" for line in (f"lazyscope {__version__}", *comments))
+        writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,0 +1,124 @@
+"""Pictures: risk against N/d, theory as lines and finite networks as dots. No global state, no display."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.errors import InvalidParameter
+from lazyscope.files import replacing, tidy
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from lazyscope.problems import Problem
+
+# Okabe and Ito's colours, told apart by every common form of colour vision; a marker each for print in grey.
+_BLUE, _ORANGE, _GREEN, _RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+LOOKS: dict[str, dict[str, Any]] = {
+    "RF": {"color": _BLUE, "marker": "o"},
+    "RF, isotropic weights": {"color": _BLUE, "marker": "o"},
+    "RF, optimal weights": {"color": _ORANGE, "marker": "s"},
+    # NT and NN coincide from N = d on: open triangles around full diamonds leave both to be seen
+    "NT": {
+        "color": _GREEN,
+        "marker": "^",
+        "markersize": 8.5,
+        "markerfacecolor": "none",
+        "markeredgecolor": _GREEN,
+        "markeredgewidth": 1.3,
+    },
+    "NN": {"color": _RED, "marker": "D", "markersize": 4.5},
+}
+_FLOOR: dict[str, Any] = {"color": "#333333", "linestyle": (0, (1, 2)), "linewidth": 1.4}
+_RATIO = "N/d"
+_RISK = "risk / risk of the best constant"
+# Without these a file would differ from one run to the next.
+_NO_DATE: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}, ".png": {}}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in lazyscope's style inside this block, whatever the user's own settings are."""
+    import matplotlib as mpl
+
+    with as_file(files("lazyscope") / "lazyscope.mplstyle") as path, mpl.rc_context(fname=path):
+        yield
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture in the format of its suffix: all of it, or nothing."""
+    with style(), replacing(path) as part:
+        figure.savefig(part, metadata=_NO_DATE[path.suffix.lower()])
+
+
+def curves(results: Sequence[xr.Dataset], problem: Problem, *, geometric: bool = False) -> Figure:
+    """Draw what `limit` (lines) or `exact` (dots with their standard errors) returned, a colour a regime."""
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure()
+        axes = figure.add_subplot()
+        for result in results:
+            _curve(axes, result, problem.d)
+        if not axes.has_data():
+            must = "have a finite N/d to show"
+            raise InvalidParameter.of("plot", "rho", must, "none", "Pass one, or leave --plot out.")
+        _dress(axes, str(problem), geometric)
+        axes.legend()
+    return figure
+
+
+def _curve(axes: Axes, result: xr.Dataset, d: int) -> None:
+    label = result.attrs["label"]
+    if not result.sizes:
+        axes.axhline(float(result.risk), label=label, **_FLOOR)
+        return
+    rows = sorted((row for row in tidy([result], d) if np.isfinite(row["rho"])), key=lambda row: float(row["rho"]))
+    if not rows:
+        return
+    rho, risk = [row["rho"] for row in rows], [row["risk"] for row in rows]
+    look = LOOKS[label]
+    if result.attrs["fidelity"] == "limit":
+        axes.plot(rho, risk, label=label, color=look["color"], marker=look["marker"] if len(rho) == 1 else "")
+    else:
+        stderr = [row["stderr"] for row in rows] if "stderr" in rows[0] else None
+        axes.errorbar(rho, risk, stderr, label=label, linestyle=":", linewidth=0.8, **look)
+
+
+def lines_and_dots(data: xr.Dataset, title: str, *, lowest: float) -> Figure:
+    """Draw `limit` as lines and `exact` as dots, for each series; `bayes`, if there, as a dotted line."""
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure()
+        axes = figure.add_subplot()
+        for label in data.series.values.tolist():
+            one, look = data.sel(series=label), LOOKS[label]
+            axes.plot(one.rho, one.limit, color=look["color"])
+            axes.errorbar(one.width / data.attrs["d"], one.exact, one.stderr, linestyle="", **look)
+            axes.plot([], [], label=label, **look)  # one entry of the legend for the line and its dots
+        if "bayes" in data:
+            axes.axhline(float(data.bayes), label="Bayes", **_FLOOR)
+        caption = f"lines: N, d → ∞;  markers: exact at d = {data.attrs['d']}"
+        _dress(axes, f"{title}\n{caption}", geometric=True)
+        axes.set_xlim(float(data.rho[0]), float(data.rho[-1]))
+        axes.set_ylim(lowest - 0.04, 1.02)
+        axes.legend(loc="upper right")
+    return figure
+
+
+def _dress(axes: Axes, title: str, geometric: bool) -> None:
+    from matplotlib.ticker import StrMethodFormatter
+
+    axes.set(xlabel=_RATIO, ylabel=_RISK, title=title)
+    if geometric:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
