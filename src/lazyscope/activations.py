@@ -375,7 +375,7 @@ class Activation:
     def _mean(self, integrand: Callable[[FloatArray, FloatArray], FloatArray], s: Any, power: int) -> FloatArray:
         """E[integrand(s g, g)] for each scale; s^(2·degree − power) times that at s = 1 where σ is homogeneous."""
         s = _scales(s)
-        if self.degree is not None and s.size > 1:
+        if self.degree is not None and np.any(s != 1.0):
             return np.asarray(self._mean(integrand, 1.0, power) * s ** (2 * self.degree - power))
         flat = s.ravel()
         result = np.empty_like(flat)

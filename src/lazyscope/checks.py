@@ -91,14 +91,14 @@ def whole_numbers(value: Any, owner: str, parameter: str) -> NDArray[np.int64]:
 
 def positive_numbers(value: Any, owner: str, parameter: str, advice: str) -> FloatArray:
     """Return a number or a sequence of positive numbers, infinity allowed, as a float64 array."""
-    must = "be positive: a number, or a one-dimensional sequence of numbers"
+    must = "be positive (at most 1e300, or inf): a number, or a one-dimensional sequence of numbers"
     try:
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidParameter.of(owner, parameter, must, repr(value)[:60], advice) from None
     if array.ndim > 1 or array.size == 0:
         raise InvalidParameter.of(owner, parameter, must, f"shape {array.shape}", advice)
-    wrong = array[~(array > 0)]
+    wrong = array[~(array > 0) | (array > 1e300) & np.isfinite(array)]
     if wrong.size:
         raise InvalidParameter.of(owner, parameter, must, f"{wrong.flat[0]:g}", advice)
     return array

@@ -108,3 +108,26 @@ def test_odd_tangent_features_see_nothing_even(name):
     # σ′ even: σ′(w·x)⟨a, x⟩ is odd, the target even
     target = ls.QuadraticTarget.exponential(10)
     assert float(ls.exact(target, ls.NeuralTangent(name), width=8).risk) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_parallel_weights_in_one_dimension():
+    # d = 1, ReLU, weights of both signs: the class is {a|x| + bx + c}, and x² − 1 keeps 1 − 1/(π − 2) of its energy
+    target = ls.QuadraticTarget([2.0])
+    W = ls.FixedWeights(np.array([[0.3, -1.2, 2.0, 0.7]]))
+    closed = 1 - (2 / np.pi) / (2 * (1 - 2 / np.pi))
+    assert float(ls.exact(target, ls.NeuralTangent("relu", weights=W)).risk) == pytest.approx(closed, abs=1e-8)
+    # a smooth activation with that many derivatives of it at hand learns the parabola almost entirely
+    assert float(ls.exact(target, ls.NeuralTangent("softplus", weights=W)).risk) < 1e-3
+
+
+def test_a_small_ill_conditioned_system_is_solved_directly():
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal((40, 40))
+    K, b = A @ A.T, rng.standard_normal((20, 2))
+    apply = lambda v: (K @ v.ravel()).reshape(v.shape)  # noqa: E731
+    assert tangent.dense_solution(apply, b).energy == pytest.approx(solve(apply, b).energy, rel=1e-9)
+    # gelu, d = 3, N = 60: 180 smooth functions of three variables, on which conjugate gradients give up
+    target = ls.QuadraticTarget([1e-8, 1.0, 1e4])
+    result = ls.exact(target, ls.NeuralTangent("gelu"), width=60)
+    assert int(result.iterations) == 180
+    assert 0 <= float(result.risk) < float(ls.exact(target, ls.NeuralTangent("gelu"), width=5).risk)

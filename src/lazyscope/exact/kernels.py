@@ -52,8 +52,9 @@ class SeriesKernel(PairKernel):
         if tail[-1] > _REFUSED_TAIL:
             raise NotConverged(
                 f"The Hermite series of {sigma.name} leaves {tail[-1]:.1e} after {tail.size} terms, as two weights "
-                f"are nearly parallel (cosine {largest_cosine:.6f}) and σ is not smooth. Use a smooth activation, "
-                "or a named one with a closed form (relu, relu2, relu3, abs, sign, step), or a larger d."
+                f"are nearly parallel (cosine {largest_cosine:.6f}) and σ is not smooth enough at weight norms up to "
+                f"{np.max(s):.3g}. Use shorter weights, a smoother activation, one with a closed form (relu, relu2, "
+                "relu3, abs, sign, step), or a larger d."
             )
 
     def _tail(self, power: FloatArray, r: float, order: int) -> FloatArray:

@@ -23,8 +23,8 @@ from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.evidence import Claim, exponential_quantiles, three_levels
 from lazyscope.exact.environment import Environment, environments, largest_cosine, project
 from lazyscope.exact.kernels import pair_kernel
-from lazyscope.exact.random_features import mirror, moments
-from lazyscope.exact.tangent import BLOCK, tangent_moments
+from lazyscope.exact.random_features import BLOCK, mirror, moments
+from lazyscope.exact.tangent import tangent_moments
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
 from lazyscope.progress import report
 from lazyscope.regimes import NeuralTangent, Trained
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _MOST_ITERATIONS = 2000
 _WINDOW = 100
 _GAIN = 1e-5
+_GRADIENT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +126,8 @@ class Descent:
 
     @property
     def converged(self) -> bool:
-        """Whether the last 100 steps gained less than 1e-5 of the trivial risk, or there was nothing to gain."""
-        return self.gain <= _GAIN
+        """Whether the last 100 steps gained less than 1e-5 of the trivial risk, or the gradient vanished."""
+        return self.gain <= _GAIN or self.gradient <= _GRADIENT
 
 
 def descend(objective: PopulationRisk, a: FloatArray, W: FloatArray) -> Descent:

@@ -39,6 +39,7 @@ def risk(problem: Problem, regime: RandomFeatures, width: int, rng: np.random.Ge
         "risk": max(0.0, 1.0 - solution.energy / energy),
         "condition": solution.condition,
         "rank": solution.rank,
+        "residual": solution.residual,
     }
 
 
@@ -70,11 +71,12 @@ def moments(
 
 @dataclass(frozen=True)
 class Explained:
-    """VᵀU⁺V, the condition number of U on the directions kept, and how many were kept."""
+    """VᵀU⁺V, the condition number of U on the directions kept, how many were kept, and ‖V − UU⁺V‖/‖V‖."""
 
     energy: float
     condition: float
     rank: int
+    residual: float
 
 
 def explained(U: FloatArray, V: FloatArray) -> Explained:
@@ -101,13 +103,15 @@ def explained(U: FloatArray, V: FloatArray) -> Explained:
         reciprocal, _ = reciprocal_condition(L, norm, uplo="L")
         if reciprocal > tiny:
             half = solve_triangular(L, V, lower=True, check_finite=False)
-            return Explained(float(half @ half), 1.0 / float(reciprocal), N)
+            return Explained(float(half @ half), 1.0 / float(reciprocal), N, 0.0)
     # Our lower triangle still holds U (below a unit diagonal), and eigh reads nothing else.
     np.fill_diagonal(U, 1.0)
     values, vectors = np.linalg.eigh(U, UPLO="L")
     kept = values > tiny * values[-1]
-    parts = (vectors[:, kept].T @ V) ** 2 / values[kept]
-    return Explained(float(np.sum(parts)), float(values[-1] / values[kept][0]), int(np.count_nonzero(kept)))
+    parts = (vectors.T @ V) ** 2
+    residual = float(np.sqrt(np.sum(parts[~kept]) / max(np.sum(parts), np.finfo(np.float64).tiny)))
+    condition = float(values[-1] / values[kept][0])
+    return Explained(float(np.sum(parts[kept] / values[kept])), condition, int(np.count_nonzero(kept)), residual)
 
 
 def mirror(U: FloatArray) -> None:
