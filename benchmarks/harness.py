@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -77,6 +78,33 @@ def interleaved(
             if turn >= 0:
                 taken[name].append(stop - start)
     return {name: median(times) for name, times in taken.items()}
+
+
+@dataclass(frozen=True)
+class MachineUse:
+    """Seconds of processor time so far: the whole machine's, what was busy of it, and our share with children."""
+
+    total: float
+    busy: float
+    own: float
+
+    @classmethod
+    def now(cls) -> MachineUse:
+        """Read the kernel's counters; nothing but our own share where there is no /proc."""
+        own = sum(os.times()[:4])
+        try:
+            with open("/proc/stat", encoding="ascii") as lines:  # noqa: PTH123 (a kernel interface, not a path)
+                ticks = [int(field) for field in lines.readline().split()[1:9]]
+        except OSError:
+            return cls(own, own, own)
+        total, idle = sum(ticks), ticks[3] + ticks[4]
+        return cls(total / os.sysconf("SC_CLK_TCK"), (total - idle) / os.sysconf("SC_CLK_TCK"), own)
+
+    def others_since(self, before: MachineUse) -> float:
+        """Share of the machine that other processes used between `before` and this moment."""
+        total = self.total - before.total
+        others = (self.busy - before.busy) - (self.own - before.own)
+        return max(0.0, others / total) if total > 0 else 0.0
 
 
 # VmHWM belongs to this process image; ru_maxrss does not: Linux carries the parent's peak over fork and exec,

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.__main__ import BENCHMARKS, main
-from benchmarks.harness import Bound, Figure, footprint, interleaved
+from benchmarks.harness import Bound, Figure, MachineUse, footprint, interleaved
 from benchmarks.report import HEADER, cells, provenance, table
 
 
@@ -93,10 +93,18 @@ def test_named_benchmarks_run_alone_and_leave_a_file_with_provenance(tmp_path, c
     (path,) = tmp_path.iterdir()
     assert path.name == "number_1.json"
     stored = json.loads(path.read_text())
-    assert stored["provenance"] == {"cores": 2}
+    assert stored["provenance"]["cores"] == 2
+    assert 0.0 <= stored["provenance"]["others_share_of_processor_time"] <= 1.0
     (row,) = stored["figures"]
     assert (row["measured"], row["peer"], row["ratio"], row["bound"], row["holds"]) == (0.25, 1.0, 0.25, "≤ 1", True)
     assert row["extra"] == {"steps": 7}
+
+
+def test_the_share_of_others_is_what_was_busy_and_not_ours():
+    before = MachineUse(total=100.0, busy=50.0, own=10.0)
+    assert MachineUse(120.0, 66.0, 21.0).others_since(before) == pytest.approx(0.25)
+    assert MachineUse(120.0, 60.0, 21.0).others_since(before) == 0.0  # ticks round; a share is not negative
+    assert MachineUse.now().total > 0
 
 
 def test_an_unknown_name_is_refused_with_the_list(tmp_path, capsys):
