@@ -1,0 +1,41 @@
+"""Every command line shown in the documentation is run, and must print what the page shows."""
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PAGES = [HERE.parent / "README.md", *sorted(HERE.glob("*.md"))]
+LONG = ("make", "pip", "lazyscope figure fig")  # minutes, or the network
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+def shown(page):
+    """Yield (command, what the page shows below it) from the console blocks of a page."""
+    for block in re.findall(r"^```console\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.replace("\\\n", "").partition("\n")
+            if not command.startswith(LONG):
+                yield command, output
+
+
+COMMANDS = {page.name: list(shown(page)) for page in PAGES}
+
+
+@pytest.mark.parametrize("page", [name for name, commands in COMMANDS.items() if commands])
+def test_commands_print_what_the_page_shows(page, tmp_path):
+    """The blocks of one page share a folder, so that a file written by one command is there for the next."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
+    for command, expected in COMMANDS[page]:
+        done = subprocess.run(
+            command, shell=True, cwd=tmp_path, env=environment, text=True, encoding="utf-8",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+        printed = doctest.OutputChecker().check_output(expected.strip() + "\n", done.stdout.strip() + "\n", FLAGS)
+        assert printed, f"$ {command}\n{done.stdout}"
