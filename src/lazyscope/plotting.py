@@ -63,14 +63,14 @@ def curves(results: Sequence[xr.Dataset], problem: Problem, *, geometric: bool =
     """Draw what `limit` (lines) or `exact` (dots with their standard errors) returned, a colour a regime."""
     from matplotlib.figure import Figure
 
+    if not any(np.isfinite(result.rho).any() for result in results if result.sizes):
+        must = "have a regime with a finite N/d to show"
+        raise InvalidParameter.of("the picture", "rho", must, "none", "Pass one, or ask for no picture.")
     with style():
         figure = Figure()
         axes = figure.add_subplot()
         for result in results:
             _curve(axes, result, problem.d)
-        if not axes.has_data():
-            must = "have a finite N/d to show"
-            raise InvalidParameter.of("plot", "rho", must, "none", "Pass one, or leave --plot out.")
         _dress(axes, str(problem), geometric)
         axes.legend()
     return figure
@@ -82,15 +82,14 @@ def _curve(axes: Axes, result: xr.Dataset, d: int) -> None:
         axes.axhline(float(result.risk), label=label, **_FLOOR)
         return
     rows = sorted((row for row in tidy([result], d) if np.isfinite(row["rho"])), key=lambda row: float(row["rho"]))
-    if not rows:
-        return
     rho, risk = [row["rho"] for row in rows], [row["risk"] for row in rows]
     look = LOOKS[label]
     if result.attrs["fidelity"] == "limit":
         axes.plot(rho, risk, label=label, color=look["color"], marker=look["marker"] if len(rho) == 1 else "")
     else:
         stderr = [row["stderr"] for row in rows] if "stderr" in rows[0] else None
-        axes.errorbar(rho, risk, stderr, label=label, linestyle=":", linewidth=0.8, **look)
+        axes.errorbar(rho, risk, stderr, linestyle=":", linewidth=0.8, **look)
+        axes.plot([], [], label=label, linestyle=":", linewidth=0.8, **look)  # no error bar in the legend
 
 
 def lines_and_dots(data: xr.Dataset, title: str, *, lowest: float) -> Figure:

@@ -1,0 +1,54 @@
+"""`lazyscope`: the group of commands, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Any, NoReturn
+
+import click
+
+from lazyscope import __version__
+from lazyscope.cli.claims import claims
+from lazyscope.cli.figure import figure
+from lazyscope.cli.risks import exact, limit
+from lazyscope.errors import LazyscopeError
+
+
+class Commands(click.Group):
+    """A group that prints a user's mistake as one line and leaves the traceback to the programmer's."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the command as it was typed: results carry it, so that it makes them again."""
+        ctx.obj = shlex.join(["lazyscope", *args])
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; exit with 2 on a mistake and 130 on Ctrl-C, as shells expect."""
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="replace")  # a terminal without ρ shows ?, not a traceback
+        try:
+            return super().invoke(ctx)
+        except LazyscopeError as error:
+            _stop(ctx, f"error: {error}", 2)
+        except MemoryError as error:
+            said = f" ({error})" if str(error) else ""
+            _stop(ctx, f"error: out of memory{said}. Use a smaller d, width or number of draws.", 2)
+        except KeyboardInterrupt:
+            _stop(ctx, "interrupted", 130)
+
+
+def _stop(ctx: click.Context, message: str, code: int) -> NoReturn:
+    click.echo("lazyscope: " + " ".join(message.split()), err=True)
+    ctx.exit(code)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="lazyscope")
+def main() -> None:
+    """What a two-layer network learns in each training regime, and what laziness costs."""
+
+
+for command in (limit, exact, figure, claims):
+    main.add_command(command)

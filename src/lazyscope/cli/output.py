@@ -1,0 +1,113 @@
+"""What becomes of results: a table for people, JSON for machines, a file, a picture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from rich.table import Table
+
+    from lazyscope.problems import Problem
+
+DIGITS = {"limit": 5, "exact": 4}
+
+
+def options(picture: str) -> tuple[click.Option, ...]:
+    """Return `--json`, `--out` and `--plot`; `picture` is the name of a picture that was given none."""
+    return (
+        click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object instead of the table."),
+        click.Option(["--out"], type=click.Path(path_type=Path), help="Write the results: .csv, .json or .nc."),
+        click.Option(
+            ["--plot"], is_flag=False, flag_value=picture, metavar="[FILE]",
+            help=f"Draw a picture: .png, .pdf or .svg; {picture} if no name is given.",
+        ),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Where results are to go; every path is known to be writable."""
+
+    as_json: bool
+    out: Path | None
+    plot: Path | None
+
+    @classmethod
+    def of(cls, owner: str, options: dict[str, Any]) -> Wanted:
+        """Check the paths before anything is computed."""
+        from lazyscope import files
+
+        plot = None if options["plot"] is None else Path(options["plot"])
+        if options["out"] is not None:
+            files.check_output(options["out"], files.RESULT_SUFFIXES, owner, "--out")
+        if plot is not None:
+            files.check_output(plot, files.PICTURE_SUFFIXES, owner, "--plot")
+        return cls(options["as_json"], options["out"], plot)
+
+
+def emit(wanted: Wanted, results: Sequence[xr.Dataset], problem: Problem, *, geometric: bool) -> None:
+    """Send results where they are wanted."""
+    from lazyscope import files
+
+    command = str(click.get_current_context().find_root().obj)
+    _warn(results)
+    if wanted.out is not None:
+        files.write_results(wanted.out, results, problem.d, str(problem), command)
+        click.echo(f"wrote {wanted.out}", err=True)
+    if wanted.plot is not None:
+        from lazyscope import plotting
+
+        plotting.save(plotting.curves(results, problem, geometric=geometric), wanted.plot)
+        click.echo(f"wrote {wanted.plot}", err=True)
+    if wanted.as_json:
+        click.echo(json.dumps(files.document(results, str(problem), command)))
+    else:
+        show(results, problem)
+
+
+def _warn(results: Sequence[xr.Dataset]) -> None:
+    """Say where a descent stopped at its last step instead of at a minimum."""
+    for result in results:
+        if "converged" in result and not result.converged.all():
+            short = int((result.converged == 0).sum())
+            label = result.attrs["label"]
+            click.echo(f"lazyscope: note: {label}: {short} of {result.converged.size} descents were cut off.", err=True)
+
+
+def show(results: Sequence[xr.Dataset], problem: Problem) -> None:
+    """Print the problem, the table, and the theorem that each column rests on."""
+    from lazyscope.cli.terminal import console
+
+    out = console()
+    out.print(str(problem), soft_wrap=True)
+    out.print(risk_table(results, problem.d))
+    for result in results:
+        at = result.attrs
+        out.print(
+            f"{at['label']:<6}{at['theorem']} [{at['citations'].replace(',', ', ')}]; {at['regime']}", soft_wrap=True
+        )
+        if "erratum" in at:
+            out.print(f"{'':<6}erratum: {at['erratum']}", soft_wrap=True)
+
+
+def risk_table(results: Sequence[xr.Dataset], d: int) -> Table:
+    """Return N/d, N, and a column a regime; a floor stands on every line."""
+    from lazyscope.cli.terminal import size, table, with_error
+    from lazyscope.files import tidy
+
+    columns = {result.attrs["label"]: tidy([result], d) for result in results}
+    digits = DIGITS[results[0].attrs["fidelity"]]
+    longest = max(columns.values(), key=len)
+    grid = table("N/d", "N", *columns)
+    for i, line in enumerate(longest):
+        here = [rows[i if len(rows) > 1 else 0] for rows in columns.values()]
+        risks = (with_error(row["risk"], row.get("stderr"), digits) for row in here)
+        grid.add_row(size(line["rho"]), size(line["width"]), *risks)
+    return grid

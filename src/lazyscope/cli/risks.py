@@ -1,0 +1,230 @@
+"""`lazyscope limit` and `lazyscope exact`: one group a verb, one subcommand a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from lazyscope.cli import grammar, output
+from lazyscope.errors import InvalidParameter, LazyscopeError, NoTheorem
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from lazyscope.problems import Problem
+    from lazyscope.regimes import Regime
+
+Verb = Literal["limit", "exact"]
+REGIMES = ("rf", "nt", "nn", "bayes")
+_PATH = click.Path(path_type=Path)
+
+
+def _quadratic(owner: str, B: Path | None, d: int | None, target_seed: int | None) -> Problem:
+    from lazyscope.files import read_array
+    from lazyscope.problems import QuadraticTarget
+
+    if B is None:
+        return QuadraticTarget.exponential(450 if d is None else d, 100 if target_seed is None else target_seed)
+    _not_drawn(owner, "--B", d, target_seed)
+    return QuadraticTarget(read_array(B))
+
+
+def _mixture(owner: str, delta: Path | None, sigma: Path | None, d: int | None, target_seed: int | None) -> Problem:
+    from lazyscope.files import read_array
+    from lazyscope.problems import GaussianMixture
+
+    Sigma = None if sigma is None else read_array(sigma)
+    if delta is not None:
+        _not_drawn(owner, "--delta", d, target_seed)
+        return GaussianMixture(read_array(delta), Sigma)
+    drawn = GaussianMixture.three_level(450 if d is None else d, target_seed or 0)
+    return drawn if Sigma is None else GaussianMixture(drawn.Delta, Sigma)
+
+
+def _not_drawn(owner: str, option: str, d: int | None, target_seed: int | None) -> None:
+    if d is not None or target_seed is not None:
+        must = "stand alone: the file says what --d and --target-seed would draw"
+        raise InvalidParameter.of(owner, option, must, "both", "Leave one out.")
+
+
+_DRAWN = "without a file: "
+PROBLEMS: dict[str, tuple[Callable[..., Problem], str, tuple[click.Option, ...]]] = {
+    "quadratic": (
+        _quadratic,
+        "y = b₀ + ⟨x, Bx⟩ with x ~ N(0, I)",
+        (
+            click.Option(["--B", "B"], type=_PATH, help="File (.npy, .csv) with B, (d, d) or its (d,) eigenvalues."),
+            click.Option(["--d"], type=int, help=f"Dimension; {_DRAWN}450."),
+            click.Option(["--target-seed"], type=int, help=f"Seed of B's eigenvalues, Exp(1); {_DRAWN}100."),
+        ),
+    ),
+    "mixture": (
+        _mixture,
+        "y = ±1, x | y ~ N(0, Σ ∓ Δ)",
+        (
+            click.Option(["--delta"], type=_PATH, help="File (.npy, .csv) with Δ, (d, d) or its (d,) diagonal."),
+            click.Option(["--sigma"], type=_PATH, help="File (.npy, .csv) with Σ; the identity by default."),
+            click.Option(["--d"], type=int, help=f"Dimension; {_DRAWN}450."),
+            click.Option(["--target-seed"], type=int, help=f"Seed of Δ's diagonal, {{2, 1.5, 1}}/√d; {_DRAWN}0."),
+        ),
+    ),
+}
+
+
+def _regime_options() -> tuple[click.Option, ...]:
+    return (
+        click.Option(["--regime"], help="Which of rf, nt, nn, bayes, with commas; all that have a result by default."),
+        click.Option(["--activation"], default="square", show_default=True, help="Name of σ, such as relu or tanh."),
+        click.Option(
+            ["--weights"], help="Law of the random features: isotropic, optimal, or a file with their covariance Γ."
+        ),
+    )
+
+
+def _size_options(verb: Verb) -> tuple[click.Option, ...]:
+    if verb == "limit":
+        help_ = f"N/d: {grammar.GRAMMAR}."
+        return (click.Option(["--rho"], default="0.05:2:40", show_default=True, help=help_),)
+    return (
+        click.Option(["--width"], help=f"N: {grammar.GRAMMAR}. By default d/10, d/5, d/2, d and 2d."),
+        click.Option(["--draws"], type=int, default=1, show_default=True, help="Independent draws of the weights."),
+        click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed of the weights."),
+    )
+
+
+def _regimes(owner: str, asked: str | None, activation: str, weights: str | None, extra: bool) -> dict[str, Any]:
+    """Return name → constructor of the regimes to try; all arguments are checked here."""
+    from lazyscope.activations import Activation
+    from lazyscope.regimes import Bayes, NeuralTangent, RandomFeatures, Trained
+
+    sigma = Activation(activation)
+    names = [name.strip().lower() for name in asked.split(",")] if asked is not None else list(REGIMES[: 3 + extra])
+    wrong = [name for name in names if name not in REGIMES]
+    if wrong or len(set(names)) < len(names):
+        must = f"name each of {', '.join(REGIMES)} at most once, with commas"
+        raise InvalidParameter.of(owner, "--regime", must, repr(asked))
+    if weights is not None and "rf" not in names:
+        raise InvalidParameter.of(owner, "--weights", "go with the regime rf", f"regime {asked}", "Leave it out.")
+    Gamma = _weights(owner, weights)
+    makers: dict[str, Callable[[], Regime]] = {
+        "rf": lambda: RandomFeatures(sigma, Gamma),
+        "nt": lambda: NeuralTangent(sigma),
+        "nn": lambda: Trained(sigma),
+        "bayes": Bayes,
+    }
+    return {name: makers[name] for name in names}
+
+
+def _weights(owner: str, weights: str | None) -> Any:
+    from lazyscope.files import read_array
+
+    if weights in (None, "isotropic", "optimal"):
+        return weights
+    path = Path(str(weights))
+    if not path.suffix:
+        must = "be isotropic, optimal, or a file (.npy, .csv) with a covariance"
+        raise InvalidParameter.of(owner, "--weights", must, repr(weights))
+    return read_array(path)
+
+
+def _served(verb: Verb, problem: Problem, makers: dict[str, Any], named: bool) -> dict[str, Regime]:
+    """Return the regimes that have a result; refuse, or say which are left out, before anything is computed."""
+    from lazyscope.registry import find
+
+    served = {}
+    for name, maker in makers.items():
+        try:
+            regime = maker()
+            find(verb, problem, regime)
+        except LazyscopeError as error:
+            # the activation is known to be one: what a regime says against it is that it cannot use it
+            if named or not (isinstance(error, NoTheorem) or name == "nt"):
+                raise
+            _note(name, error)
+        else:
+            served[name] = regime
+    return served
+
+
+def _note(name: str, error: LazyscopeError) -> None:
+    click.echo(f"lazyscope: note: {name} is left out. {error}", err=True)
+
+
+def _compute(verb: Verb, problem: Problem, regimes: dict[str, Regime], named: bool, sizes: Any) -> list[xr.Dataset]:
+    from lazyscope import verbs
+
+    results = []
+    for name, regime in regimes.items():
+        try:
+            if name == "bayes":
+                results.append(verbs.bayes(problem, fidelity=verb))
+            else:
+                results.append(getattr(verbs, verb)(problem, regime, **sizes))
+        except NoTheorem as error:
+            if named:
+                raise
+            _note(name, error)
+    return results
+
+
+def _grid(verb: Verb, owner: str, problem: Problem, options: dict[str, Any]) -> grammar.Grid:
+    if verb == "limit":
+        return grammar.parse(options["rho"], owner, "--rho")
+    if options["width"] is None:
+        d = problem.d
+        few = dict.fromkeys(max(1, N) for N in (d // 10, d // 5, d // 2, d, 2 * d))
+        return grammar.Grid(tuple(grammar.Part((float(N),)) for N in few))
+    return grammar.parse(options["width"], owner, "--width")
+
+
+def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
+    from lazyscope.cli.terminal import progress_bar
+
+    owner = f"lazyscope {verb} {kind}"
+    wanted = output.Wanted.of(owner, options)
+    build, _, of_problem = PROBLEMS[kind]
+    makers = _regimes(owner, options["regime"], options["activation"], options["weights"], extra=kind == "mixture")
+    problem = build(owner, **{str(option.name): options[str(option.name)] for option in of_problem})
+    grid = _grid(verb, owner, problem, options)
+    named = options["regime"] is not None
+    regimes = _served(verb, problem, makers, named)
+    if verb == "limit":
+        sizes: dict[str, Any] = {"rho": grid.values}
+    else:
+        sizes = {"width": grid.whole, "draws": options["draws"], "seed": options["seed"]}
+    with progress_bar():
+        results = _compute(verb, problem, regimes, named, sizes)
+    output.emit(wanted, results, problem, geometric=grid.geometric)
+
+
+def _command(verb: Verb, kind: str) -> click.Command:
+    title, formula = {"limit": "Asymptotic risk", "exact": "Population risk at finite N and d"}[verb], PROBLEMS[kind][1]
+    params: Sequence[click.Parameter] = [
+        *PROBLEMS[kind][2],
+        *_regime_options(),
+        *_size_options(verb),
+        *output.options(f"lazyscope-{verb}-{kind}.png"),
+    ]
+
+    def callback(**options: Any) -> None:
+        _run(verb, kind, options)
+
+    name = {"quadratic": "a quadratic target", "mixture": "a mixture of two Gaussians"}[kind]
+    return click.Command(
+        kind,
+        callback=callback,
+        params=list(params),
+        help=f"{title} for {name}: {formula}.",
+        short_help=f"{name[2].upper()}{name[3:]}: {formula}.",
+    )
+
+
+def _group(verb: Verb, text: str) -> click.Group:
+    return click.Group(verb, commands=[_command(verb, kind) for kind in PROBLEMS], help=text)
+
+
+limit = _group("limit", "Risk as N, d → ∞ with N/d → ρ, by the theorem that the table names.")
+exact = _group("exact", "Risk at finite N and d with n = ∞: drawn weights, closed forms, no samples.")
