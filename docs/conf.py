@@ -5,6 +5,7 @@ Nothing here is imported at the top that the docs extra brings: the test suite c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,13 +46,29 @@ def _mathml(self: Any, node: Any) -> None:
 
     block = isinstance(node, nodes.math_block)
     try:
-        self.body.append(tex2mathml(node.astext(), as_block=block))
+        formula = tex2mathml(node.astext(), as_block=block)
+        # Bars and angles keep the size of the line: a power on the right one must not stretch it alone.
+        self.body.append(re.sub(r"<mo[^>]*>([‖⟨⟩|])</mo>", r'<mo stretchy="false">\1</mo>', formula))
     except MathError as error:
         logging.getLogger(__name__).warning("formula %r: %s", node.astext(), error, location=node)
     raise nodes.SkipNode
 
 
 # -- docstrings are prose with formulas, in which | and * mean what they show --------------------------------
+
+
+def _without_last_blank_line(app: Any, name: str, source: list[str]) -> None:
+    """Drop the blank line that ends an example for doctest, and that a reader need not see."""
+    source[0] = re.sub(r"\n\n```$", "\n```", source[0], flags=re.MULTILINE)
+
+
+_PROPERTIES: dict[str, list[str]] = {}
+
+
+def _restore_property(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Undo napoleon's reading of "formula: meaning" as a type."""
+    if what == "property":
+        lines[:] = _PROPERTIES[name]
 
 
 def _docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -62,6 +79,7 @@ def _docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: li
     examples = [number for number, line in enumerate(lines) if line.startswith(">>>")]
     if examples and any(line and not line.strip("-") for line in lines):
         lines[examples[0] : examples[0]] = ["Examples", "--------"]
+    _PROPERTIES[name] = list(lines)
 
 
 # -- pages written from the code -----------------------------------------------------------------------------
@@ -114,7 +132,7 @@ def claim_pages() -> Iterator[str]:
         yield ""
         if claim.fidelity == "limit":
             yield (
-                f"Declared rate: the distance to `exact` falls like d^−{claim.rate:g}."
+                f"Declared rate: the distance to `exact` falls like $d^{{-{claim.rate:g}}}$."
                 if claim.rate is not None
                 else "Declared rate: none; where `exact` covers the pair, the two are equal."
             )
@@ -144,5 +162,7 @@ def setup(app: Any) -> dict[str, bool]:
     """Register the two writers and the renderer of formulas."""
     app.add_html_math_renderer("mathml", (_mathml, None), (_mathml, None))
     app.connect("builder-inited", write_pages)
-    app.connect("autodoc-process-docstring", _docstring, priority=400)  # before napoleon reads the sections
+    app.connect("autodoc-process-docstring", _docstring, priority=400)  # before napoleon
+    app.connect("autodoc-process-docstring", _restore_property, priority=600)  # and after it
+    app.connect("source-read", _without_last_blank_line)
     return {"parallel_read_safe": True}
