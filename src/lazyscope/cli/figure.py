@@ -73,7 +73,11 @@ def _show(data: xr.Dataset) -> None:
         line = data.sel(series=label)
         for i, N in enumerate(data.width.values.tolist()):
             limit, exact, stderr = (float(line[name][i]) for name in ("limit_at_width", "exact", "stderr"))
-            cells = (f"{limit:.4f}", with_error(exact, stderr, 4), f"{exact - limit:+.4f}")
+            cells = (
+                f"{limit:.4f}",
+                with_error(exact, stderr, 4),
+                f"{round(exact - limit, 4) + 0.0:+.4f}",
+            )  # + 0.0: no −0.0000
             grid.add_row(label if i == 0 else "", size(N), size(N / data.attrs["d"]), *cells)
         grid.add_section()
     out = console()
