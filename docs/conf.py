@@ -72,13 +72,10 @@ def _restore_property(app: Any, what: str, name: str, obj: Any, options: Any, li
 
 
 def _docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Escape what is no markup, and head the example that follows numpy-style sections."""
+    """Escape what is no markup."""
     for number, line in enumerate(lines):
         if not line.lstrip().startswith((">>>", "...")) and "`" not in line:
             lines[number] = line.replace("|", r"\|").replace("*", r"\*")
-    examples = [number for number, line in enumerate(lines) if line.startswith(">>>")]
-    if examples and any(line and not line.strip("-") for line in lines):
-        lines[examples[0] : examples[0]] = ["Examples", "--------"]
     _PROPERTIES[name] = list(lines)
 
 

@@ -388,3 +388,21 @@ def test_a_terminal_without_greek_letters():
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
     assert "quadratic target, d = 9" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["limit", "quadratic", "--d", "abc"], "'abc' is not a valid integer. See lazyscope limit quadratic --help."),
+        (["exact", "mixture", "--nope"], "No such option '--nope'. See lazyscope exact mixture --help."),
+        (["frob"], "No such command 'frob'. See lazyscope --help."),
+        (["claims", "a", "b"], "Got unexpected extra argument"),
+    ],
+)
+def test_clicks_own_complaints_are_one_line_too(args, told):
+    assert told in refused(*args)
+
+
+def test_the_default_range_starts_at_one_neuron():
+    for d in (1, 3, 10, 100):
+        assert run("limit", "quadratic", "--d", d, "--regime", "nn").stdout

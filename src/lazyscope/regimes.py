@@ -72,11 +72,11 @@ class Network(Regime):
 
 @dataclass(frozen=True, eq=False, init=False)
 class RandomFeatures(Network):
-    """RF: only the second layer is trained, f(x) = Σ a_i σ(⟨w_i, x⟩) (L Eq. 2).
+    """RF: only the second layer is trained, f(x) = Σ a_i σ(⟨w_i, x⟩) (Ghorbani et al. 2019, Eq. 2).
 
     `weights` is the law of w_i: None for isotropic, a covariance Γ as (d, d) or (d,), "optimal" for the Γ that
     suits the problem at infinite width (Γ ∝ B), or `FixedWeights(W)`. Γ is rescaled to the normalisation that
-    the theorems assume, Tr(ΓΣ) = 1, and σ is centred (λ₀ = 0); the class has no offset (L footnote 2).
+    the theorems assume, Tr(ΓΣ) = 1, and σ is centred (λ₀ = 0); the class has no offset (footnote 2 there).
 
     >>> print(RandomFeatures("relu"))
     RF, σ = relu
@@ -96,7 +96,7 @@ class RandomFeatures(Network):
 
 @dataclass(frozen=True, eq=False, init=False)
 class NeuralTangent(Network):
-    """NT: the linearisation in the first layer, f(x) = c + Σ σ′(⟨w_i, x⟩)⟨a_i, x⟩ (L Eq. 3).
+    """NT: the linearisation in the first layer, f(x) = c + Σ σ′(⟨w_i, x⟩)⟨a_i, x⟩ (Ghorbani et al. 2019, Eq. 3).
 
     >>> print(NeuralTangent())
     NT, σ = square
@@ -120,7 +120,7 @@ class NeuralTangent(Network):
 
 @dataclass(frozen=True, eq=False, init=False)
 class Trained(Network):
-    """NN: both layers are trained, f(x) = c + Σ a_i σ(⟨w_i, x⟩) (L Eq. 1).
+    """NN: both layers are trained, f(x) = c + Σ a_i σ(⟨w_i, x⟩) (Ghorbani et al. 2019, Eq. 1).
 
     >>> print(Trained())
     NN, σ = square

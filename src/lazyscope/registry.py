@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -57,13 +58,11 @@ def find(fidelity: Fidelity, problem: Problem, regime: Regime) -> Claim:
         if isinstance(problem, claim.problem) and isinstance(regime, claim.regime) and claim.covers(problem, regime):
             return claim
     works = {
-        f"{claim.fidelity} with {claim.regime.__name__}"
-        for claim in claims()
-        if isinstance(problem, claim.problem) and not isinstance(regime, claim.regime)
+        f"{claim.fidelity} with {claim.regime.__name__}" for claim in claims() if isinstance(problem, claim.problem)
     }
     raise NoTheorem(
-        f"No {fidelity} result is implemented for {type(problem).__name__} with {regime}. "
-        f"For this problem there is: {', '.join(sorted(works)) or 'nothing yet'}."
+        f"No {fidelity} result is implemented for {type(problem).__name__} with {regime}. For this problem there is, "
+        f"with suitable activations: {', '.join(sorted(works)) or 'nothing yet'}."
     )
 
 
@@ -76,11 +75,15 @@ def cite(dataset: xr.Dataset) -> str:
       aut
     """
     keys = str(getattr(dataset, "attrs", {}).get("citations", "")).split(",")
-    entries = _bibliography()
-    if not keys[0] or any(key not in entries for key in keys):
+    if any(key not in _bibliography() for key in keys):
         must = "be a Dataset that a lazyscope verb returned"
         raise InvalidParameter.of("cite", "dataset", must, type(dataset).__name__)
-    return "\n\n".join(entries[key] for key in keys)
+    return bibtex(keys)
+
+
+def bibtex(keys: Iterable[str]) -> str:
+    """Return the BibTeX entries of citation keys, such as `Claim.citations`."""
+    return "\n\n".join(_bibliography()[key] for key in keys)
 
 
 @cache

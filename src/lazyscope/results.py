@@ -26,7 +26,7 @@ LONG_NAMES = {
     "iterations": "iterations",
     "condition": "condition number of the system solved",
     "gradient": "norm of the gradient where the descent ended",
-    "gain": "what the last 100 steps of the descent lowered the risk by",
+    "gain": "what the last tenth of the descent (at most 100 steps) lowered the risk by",
     "rank": "number of independent features",
     "converged": "1 where the tolerance was met",
     "draw": "index of the independent draw",

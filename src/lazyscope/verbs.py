@@ -40,6 +40,8 @@ def limit(problem: Problem, regime: Regime, *, rho: Any = None) -> xr.Dataset:
     NoTheorem
         Outside the hypotheses; the message names the one that failed and what works instead.
 
+    Examples
+    --------
     >>> import lazyscope as ls
     >>> target = ls.QuadraticTarget.exponential(450, seed=100)
     >>> ls.limit(target, ls.Trained(), rho=[0.2, 0.5]).risk.values.round(5)
@@ -84,6 +86,8 @@ def exact(problem: Problem, regime: Regime, *, width: Any = None, draws: int = 1
     xarray.Dataset
         `risk`, `stderr`, `risk_draws` over (`width`, `draw`), and what the solver reports.
 
+    Examples
+    --------
     >>> import lazyscope as ls
     >>> target = ls.QuadraticTarget.exponential(450, seed=100)
     >>> result = ls.exact(target, ls.NeuralTangent(), width=225, draws=4)

@@ -84,9 +84,7 @@ def _list(chosen: list[Claim]) -> None:
 
 
 def _show(claim: Claim) -> None:
-    import xarray as xr
-
-    from lazyscope.registry import cite
+    from lazyscope.registry import bibtex
 
     lines = {
         "key": claim.key,
@@ -100,4 +98,4 @@ def _show(claim: Claim) -> None:
     for name, text in lines.items():
         if text:
             click.echo(f"{name:<13}{text}")
-    click.echo("\n" + cite(xr.Dataset(attrs={"citations": ",".join(claim.citations)})))
+    click.echo("\n" + bibtex(claim.citations))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import click
@@ -22,6 +23,25 @@ class Commands(click.Group):
         """Keep the command as it was typed: results carry it, so that it makes them again."""
         ctx.obj = shlex.join(["lazyscope", *args])
         return super().parse_args(ctx, args)
+
+    def main(  # type: ignore[override]  # click overloads it by the value of standalone_mode
+        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
+    ) -> Any:
+        """Say in one line what click would say in four, and point to the help of the command that it was for."""
+        if not standalone_mode:
+            return super().main(args, standalone_mode=False, **extra)
+        try:
+            sys.exit(super().main(args, standalone_mode=False, **extra))
+        except click.exceptions.NoArgsIsHelpError as error:
+            error.show()  # a command without its subcommand: all of the help, as click does
+            sys.exit(error.exit_code)
+        except click.ClickException as error:
+            where = getattr(error, "ctx", None)
+            help_ = f" See {where.command_path} --help." if where is not None else ""
+            click.echo("lazyscope: error: " + " ".join(f"{error.format_message()}{help_}".split()), err=True)
+            sys.exit(error.exit_code)
+        except click.Abort:
+            sys.exit(130)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; exit with 2 on a mistake and 130 on Ctrl-C, as shells expect."""
@@ -44,7 +64,9 @@ def _stop(ctx: click.Context, message: str, code: int) -> NoReturn:
     ctx.exit(code)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    "lazyscope", cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(__version__, prog_name="lazyscope")
 def main() -> None:
     """What a two-layer network learns in each training regime, and what laziness costs."""

@@ -87,7 +87,7 @@ def _regime_options() -> tuple[click.Option, ...]:
 def _size_options(verb: Verb) -> tuple[click.Option, ...]:
     if verb == "limit":
         help_ = f"N/d: {grammar.GRAMMAR}."
-        return (click.Option(["--rho"], default="0.05:2:40", show_default=True, help=help_),)
+        return (click.Option(["--rho"], help=f"{help_} By default 0.05:2:40, from one neuron on."),)
     return (
         click.Option(["--width"], help=f"N: {grammar.GRAMMAR}. By default d/10, d/5, d/2, d and 2d."),
         click.Option(["--draws"], type=int, default=1, show_default=True, help="Independent draws of the weights."),
@@ -172,7 +172,7 @@ def _compute(verb: Verb, problem: Problem, regimes: dict[str, Regime], named: bo
 
 def _grid(verb: Verb, owner: str, problem: Problem, options: dict[str, Any]) -> grammar.Grid:
     if verb == "limit":
-        return grammar.parse(options["rho"], owner, "--rho")
+        return grammar.parse(options["rho"] or f"{max(0.05, 1.0 / problem.d)!r}:2:40", owner, "--rho")
     if options["width"] is None:
         d = problem.d
         few = dict.fromkeys(max(1, N) for N in (d // 10, d // 5, d // 2, d, 2 * d))

@@ -117,7 +117,10 @@ def best_second_layer(objective: PopulationRisk, W: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Where the descent ended: the risk, the gradient's norm, the steps, and what the last 100 of them gained."""
+    """Where the descent ended: the risk, the gradient's norm, the steps, and what the last of them gained.
+
+    `gain` is over the last tenth of the steps, at most 100: the digit from which the risk is still moving.
+    """
 
     risk: float
     gradient: float
@@ -126,7 +129,7 @@ class Descent:
 
     @property
     def converged(self) -> bool:
-        """Whether the last 100 steps gained less than 1e-5 of the trivial risk, or the gradient vanished."""
+        """Whether the last steps gained less than 1e-5 of the trivial risk, or the gradient vanished."""
         return self.gain <= _GAIN or self.gradient <= _GRADIENT
 
 
@@ -161,8 +164,8 @@ def descend(objective: PopulationRisk, a: FloatArray, W: FloatArray) -> Descent:
         "gtol": 1e-12,
     }
     end = minimize(flat, start, jac=True, method="L-BFGS-B", callback=tell, options=options)
-    stuck = len(trace) <= _WINDOW  # the line search found nothing lower, or the gradient vanished
-    gain = 0.0 if stuck else trace[-1 - _WINDOW] - trace[-1]
+    window = min(_WINDOW, -(-len(trace) // 10))
+    gain = trace[-1 - window] - trace[-1] if len(trace) > 1 else 0.0
     return Descent(float(end.fun), float(np.linalg.norm(end.jac)), len(trace), gain)
 
 

@@ -64,8 +64,9 @@ def _rotation(problem: Problem, W: FloatArray) -> tuple[FloatArray, int]:
         Q, R, _ = qr(W.T, pivoting=True, check_finite=False)
         size = np.abs(np.diagonal(R))
         return np.asarray(Q), int(np.count_nonzero(size > size[0] * problem.d * np.finfo(np.float64).eps))
-    left, size, _ = np.linalg.svd(W.T @ W)  # N ≥ d: the span is that of a d×d Gram matrix
-    return left, int(np.count_nonzero(size > size[0] * problem.d * np.finfo(np.float64).eps))
+    size, vectors = np.linalg.eigh(W.T @ W)  # N ≥ d: the span is that of a d×d Gram matrix
+    rank = int(np.count_nonzero(size > size[-1] * problem.d * np.finfo(np.float64).eps))
+    return np.asarray(vectors[:, ::-1]), rank
 
 
 def _square(problem: Problem, regime: NeuralTangent) -> bool:

@@ -4,7 +4,8 @@ With U_ij = E[σ(w_i·x)σ(w_j·x)] and V_i = E[f⋆(x)σ(w_i·x)] the minimum o
 
     R = 1 − VᵀU⁻¹V/E[f⋆²],      U_ij = Σ_y p_y T₀₀(i, j),    V_i = Σ_y p_y (m_y c₀(s_i) + √2 c₂(s_i) w_iᵀCBCw_i/s_i²)
 
-over the environments y (one for the quadratic target, two for the mixture). No offset, σ centred: L footnote 2.
+over the environments y (one for the quadratic target, two for the mixture). No offset,
+σ centred (footnote 2 of the paper).
 """
 
 from __future__ import annotations

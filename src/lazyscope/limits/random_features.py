@@ -4,8 +4,9 @@
 
     −λ̃ = −ρ/ψ + ∫ λ₁²t/(1 + λ₁²tψ) D(dt)      ⇔      h(ψ) ≡ λ̃ψ + ∫ λ₁²tψ/(1 + λ₁²tψ) D(dt) = ρ,
 
-(L Eqs. 9 and 14), D the spectrum of dΓ^{1/2}ΣΓ^{1/2}. h increases and is concave, so Newton's method started
-left of the root climbs to it monotonically, whatever the spectrum: no bracket, no damping, no second branch.
+(Ghorbani et al. 2019, Eqs. 9 and 14), D the spectrum of dΓ^{1/2}ΣΓ^{1/2}. h increases and is concave, so Newton's
+method started left of the root climbs to it monotonically, whatever the spectrum: no bracket, no damping, no second
+branch.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from lazyscope.problems.base import Problem
 
 @dataclass(frozen=True, eq=False)
 class GaussianMixture(Problem):
-    """y = ±1 with probability ½, x | y ~ N(0, Σ ∓ Δ): the classes differ in covariance only (L §3).
+    """y = ±1 with probability ½, x | y ~ N(0, Σ ∓ Δ): the classes differ in covariance only (Ghorbani et al. 2019, §3).
 
     Parameters: `Delta`, symmetric (d, d) or the (d,) vector of its diagonal; `Sigma` likewise, identity by
     default; both vectors are diagonals in one basis. Σ + Δ and Σ − Δ must be positive definite. The risk of

@@ -15,7 +15,7 @@ from lazyscope.problems.base import Problem
 
 @dataclass(frozen=True, eq=False)
 class QuadraticTarget(Problem):
-    """x ~ N(0, I_d), y = b₀ + ⟨x, Bx⟩, without noise (L Eq. 8).
+    """x ~ N(0, I_d), y = b₀ + ⟨x, Bx⟩, without noise (Ghorbani et al. 2019, Eq. 8).
 
     Parameters: `B`, symmetric (d, d), or the (d,) vector of its eigenvalues (in the basis where it is
     diagonal: isotropic x has no other); `b0`, the constant. Risks are those of the centred target
@@ -80,7 +80,7 @@ class QuadraticTarget(Problem):
         return matrices.trace(self.B) ** 2 / (self.d * matrices.squared_norm(self.B))
 
     def best_weight_covariance(self) -> FloatArray:
-        """Γ ∝ B (L §2.1), which must be a covariance: B ⪰ 0."""
+        """Γ ∝ B (Ghorbani et al. 2019, §2.1), which must be a covariance: B ⪰ 0."""
         if not matrices.is_semidefinite(self.eigenvalues):
             must = 'be positive semidefinite for weights="optimal", as Γ ∝ B is a covariance'
             got = f"smallest eigenvalue {self.eigenvalues[0]:.4g}"
