@@ -76,6 +76,8 @@ def jsonable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, (np.ndarray, np.generic)):
+        if value.dtype.kind in "iuf" and np.all(np.isfinite(value)):
+            return value.tolist()
         value = value.tolist()
     if isinstance(value, (list, tuple)):
         return [jsonable(item) for item in value]

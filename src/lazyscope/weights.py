@@ -33,8 +33,8 @@ def covariance(problem: Problem, regime: Lazy) -> FloatArray:
     if Gamma.shape[0] != problem.d:
         must = f"be a covariance in the problem's dimension, d = {problem.d}"
         raise InvalidParameter.of(owner, "weights", must, f"d = {Gamma.shape[0]}")
-    if Gamma.ndim == 2:
-        values = matrices.eigenvalues(Gamma)
+    if isinstance(regime.weights, np.ndarray) and Gamma.ndim == 2 and not matrices.is_positive_definite(Gamma):
+        values = matrices.eigenvalues(Gamma)  # a singular Γ is a covariance too
         if not matrices.is_semidefinite(values):
             must = "be a covariance Γ ⪰ 0"
             raise InvalidParameter.of(owner, "weights", must, f"smallest eigenvalue {values[0]:.4g}")

@@ -145,7 +145,7 @@ def test_a_diagonal_problem_needs_no_matrix():
 
 def test_outside_the_hypotheses_it_refuses_and_says_what_works(target):
     for regime, hypothesis in [
-        (ls.NeuralTangent("relu"), r"Theorem 2 assumes σ\(u\) = u²\. Got relu instead\. Use exact or simulate"),
+        (ls.NeuralTangent("relu"), r"Theorem 2 assumes σ\(u\) = u²\. Got relu instead\. Use exact"),
         (ls.NeuralTangent(weights=np.arange(1.0, 451.0)), "isotropic weights"),
         (ls.Trained("relu"), "Theorem 3 assumes"),
     ]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lazyscope.evidence import Claim
 
 
-@click.command()
+@click.command(short_help="What is implemented, on which theorem.")
 @click.argument("key", required=False)
 @click.option("--fidelity", type=click.Choice(["limit", "exact"]), help="Only results of this fidelity.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of the table.")
@@ -65,7 +65,7 @@ def _rate(claim: Claim) -> str:
     """The declared distance of a limit to `exact`; an exact result has none to declare."""
     if claim.fidelity != "limit":
         return ""
-    return "none" if claim.rate is None else f"d^−{claim.rate:g}"
+    return "identical" if claim.rate is None else f"d^−{claim.rate:g}"
 
 
 def _list(chosen: list[Claim]) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-@click.command()
+@click.command(short_help="Draw a figure of the papers.")
 @click.argument("name", required=False)
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True,

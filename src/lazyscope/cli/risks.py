@@ -222,9 +222,15 @@ def _command(verb: Verb, kind: str) -> click.Command:
     )
 
 
-def _group(verb: Verb, text: str) -> click.Group:
-    return click.Group(verb, commands=[_command(verb, kind) for kind in PROBLEMS], help=text)
+def _group(verb: Verb, short: str, text: str) -> click.Group:
+    return click.Group(verb, commands=[_command(verb, kind) for kind in PROBLEMS], help=text, short_help=short)
 
 
-limit = _group("limit", "Risk as N, d → ∞ with N/d → ρ, by the theorem that the table names.")
-exact = _group("exact", "Risk at finite N and d with n = ∞: drawn weights, closed forms, no samples.")
+limit = _group(
+    "limit", "Risk as N, d → ∞, by a theorem.", "Risk as N, d → ∞ with N/d → ρ, by the theorem that the table names."
+)
+exact = _group(
+    "exact",
+    "Risk at finite N and d, without samples.",
+    "Risk at finite N and d with n = ∞: drawn weights, closed forms, no samples.",
+)

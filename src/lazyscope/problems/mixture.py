@@ -120,5 +120,6 @@ class GaussianMixture(Problem):
         return sign * matrices.sandwich(matrices.power(self.Sigma, -1.0), self.Delta)
 
     def __str__(self) -> str:
-        law = "Σ = I" if self.Sigma is None else "given Σ"
-        return f"Gaussian mixture, d = {self.d}, {law}, ‖Δ̃‖² = {self.information:.4g}"
+        if self.Sigma is None:
+            return f"Gaussian mixture, d = {self.d}, Σ = I, ‖Δ‖² = {self.information:.4g}"
+        return f"Gaussian mixture, d = {self.d}, given Σ"  # ‖Δ̃‖² would cost an eigendecomposition
