@@ -18,11 +18,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-# The verb `exact` shares its name with the package that implements it. A submodule binds its name in the parent
-# when it is first loaded: loading the (empty) package now, and forgetting the name, leaves it to the verb.
-import lazyscope.exact  # noqa: F401
+# The verbs `exact` and `simulate` share their names with the packages that implement them. A submodule binds its name
+# in the parent when it is first loaded: loading the (empty) packages now, and forgetting the names, leaves them to
+# the verbs.
+import lazyscope.exact
+import lazyscope.simulate  # noqa: F401
 
-del exact  # noqa: F821
+del exact, simulate  # noqa: F821
 
 if TYPE_CHECKING:
     from lazyscope.activations import Activation as Activation
@@ -42,9 +44,11 @@ if TYPE_CHECKING:
     from lazyscope.regimes import Trained as Trained
     from lazyscope.registry import cite as cite
     from lazyscope.registry import claims as claims
+    from lazyscope.simulate.protocol import SGD as SGD
     from lazyscope.verbs import bayes as bayes
     from lazyscope.verbs import exact as exact
     from lazyscope.verbs import limit as limit
+    from lazyscope.verbs import simulate as simulate
 
 __version__ = "0.1.0.dev0"
 
@@ -61,6 +65,7 @@ _HOME = {
     "NotConverged": "errors",
     "QuadraticTarget": "problems",
     "RandomFeatures": "regimes",
+    "SGD": "simulate.protocol",
     "TooLarge": "errors",
     "Trained": "regimes",
     "UnreadableFile": "errors",
@@ -69,6 +74,7 @@ _HOME = {
     "claims": "registry",
     "exact": "verbs",
     "limit": "verbs",
+    "simulate": "verbs",
 }
 
 __all__ = sorted([*_HOME, "__version__"])

@@ -19,6 +19,7 @@ from math import factorial, sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lazyscope.checks import FloatArray, real_array, whole_number
 from lazyscope.errors import InvalidParameter, NotConverged
@@ -240,6 +241,12 @@ class Activation:
             got = f"shape {value.shape} for shape {u.shape}"
             raise InvalidParameter.of("Activation", "name_or_callable", must, got)
         return value
+
+    def single(self, u: NDArray[np.float32]) -> NDArray[np.float32]:
+        """σ(u) in float32, for simulations: half the memory and twice the speed."""
+        source = self.name_or_callable
+        function = _NAMED[source].function if isinstance(source, str) else source
+        return np.asarray(function(u), dtype=np.float32)  # type: ignore[arg-type]
 
     def derivative(self, u: Any) -> FloatArray:
         """σ′(u): closed form for a named activation, spectral (near 1e-12) for a callable.

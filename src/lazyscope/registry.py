@@ -28,7 +28,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.exact.network",
         "lazyscope.exact.bayes",
     ),
-    "simulate": (),
+    "simulate": ("lazyscope.simulate.features", "lazyscope.simulate.sgd"),
 }
 
 

@@ -30,6 +30,14 @@ LONG_NAMES = {
     "rank": "number of independent features",
     "converged": "1 where the tolerance was met",
     "draw": "index of the independent draw",
+    "samples": "samples seen",
+    "step_size": "step size",
+    "step_size_best": "step size with the lowest risk at the end",
+    "tested": "risk on fresh samples",
+    "train": "risk on the samples that were fitted",
+    "trace": "risk against samples seen, at the best step size",
+    "risk_by_step": "risk at the end, for every step size",
+    "diverged": "whether SGD diverged",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from lazyscope.progress import report
 from lazyscope.regimes import Bayes, FixedWeights, Regime
 from lazyscope.registry import find
 from lazyscope.results import dataset
+from lazyscope.simulate.protocol import SGD
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -182,3 +184,117 @@ def bayes(problem: Problem, *, fidelity: Fidelity = "limit") -> xr.Dataset:
         regime=regime,
         arguments={"fidelity": fidelity},
     )
+
+
+def simulate(
+    problem: Problem,
+    regime: Regime,
+    *,
+    width: Any,
+    samples: int | None = None,
+    draws: int = 1,
+    seed: int = 0,
+    protocol: SGD | None = None,
+) -> xr.Dataset:
+    """Return the risk of networks trained on drawn data: N, d and n finite, by the papers' protocol.
+
+    Parameters
+    ----------
+    problem, regime
+        What nature does, and how the network is trained.
+    width
+        N: a number or a sequence, which becomes the dimension `width`; all widths see one stream of samples.
+    samples
+        n. Random features are fitted to 5·10⁵ samples by default; SGD makes samples/batch steps of its protocol.
+    draws
+        Independent repetitions, of the weights and of the data; from two on, `stderr` is that of their mean.
+    seed
+        Draw k depends on (seed, k) alone, its initial weights at width N on (seed, k, N).
+    protocol
+        `SGD(…)` for regimes that are trained by SGD; the paper's by default.
+
+    Returns
+    -------
+    xarray.Dataset
+        `risk`, normalised as everywhere. With SGD it is that of the best step size, `step_size_best`, by the closed
+        form for the population; `tested` is the same on fresh samples, `trace` the risk against `samples` seen, and
+        `risk_by_step` and `diverged` show every step size (a diverged one has risk ∞).
+
+    Examples
+    --------
+    >>> import lazyscope as ls
+    >>> target = ls.QuadraticTarget.exponential(20)
+    >>> fast = ls.SGD(steps=3000, batch=20, step_sizes=(0.01,))
+    >>> result = ls.simulate(target, ls.Trained(), width=10, protocol=fast)
+    >>> floor = ls.limit(target, ls.Trained(), rho=0.5)
+    >>> bool(floor.risk < result.risk < floor.risk + 0.02)
+    True
+    """
+    claim = _claim_over("width", "simulate", problem, regime)
+    widths = whole_numbers(width, "simulate", "width")
+    draws = whole_number(draws, "simulate", "draws")
+    seed = whole_number(seed, "simulate", "seed", least=0)
+    if samples is not None:
+        samples = whole_number(samples, "simulate", "samples")
+    flat = np.atleast_1d(widths).tolist()
+    by_sgd = "protocol" in claim.arguments
+    if protocol is not None and not by_sgd:
+        must = "be left out: random features are fitted, not trained"
+        raise InvalidParameter.of("simulate", "protocol", must, protocol)
+    if protocol is not None and not isinstance(protocol, SGD):
+        raise InvalidParameter.of("simulate", "protocol", "be an SGD(…)", type(protocol).__name__)
+    plan = protocol or SGD()
+    if by_sgd and samples is not None:
+        plan = replace(plan, steps=max(1, samples // plan.batch))
+    rows = []
+    for draw in range(draws):
+        report(draw, draws, f"{regime.label}, draw {draw + 1} of {draws}")
+        if by_sgd:
+            rows.append(claim.evaluate(problem, regime, flat, plan, seed, draw))
+        else:
+            rows.append(claim.evaluate(problem, regime, flat, samples or 500_000, plan.test, seed, draw))
+    report(draws, draws, "done")
+    outer = ("width",) if widths.ndim else ()
+    variables = _trained(rows, plan) if by_sgd else _fitted(rows)
+    coordinates: dict[str, tuple[tuple[str, ...], Any]] = {
+        "width": (outer, widths),
+        "rho": (outer, widths / problem.d),
+    }
+    if by_sgd:
+        coordinates["step_size"] = (("step_size",), np.array(plan.step_sizes))
+        coordinates["samples"] = (("samples",), rows[0]["samples"][1])
+    if not widths.ndim:
+        variables = {name: (dims[1:], values[0]) for name, (dims, values) in variables.items()}
+    arguments = {"width": width, "samples": samples, "draws": draws, "seed": seed}
+    return dataset(
+        coordinates,
+        variables,
+        claim=claim,
+        problem=problem,
+        regime=regime,
+        arguments=arguments | ({"protocol": asdict(plan)} if by_sgd else {}),
+    )
+
+
+def _fitted(rows: list[dict[str, Any]]) -> dict[str, tuple[tuple[str, ...], Any]]:
+    """Average fits over draws: (width, draw) tables of risk and training error."""
+    risk, train = (np.stack([row[name][1] for row in rows], axis=1) for name in ("risk", "train"))
+    variables = _over_draws({"risk": risk}, ("width",), best=False)
+    variables["train"] = (("width",), train.mean(axis=1))
+    return variables
+
+
+def _trained(rows: list[dict[str, Any]], plan: SGD) -> dict[str, tuple[tuple[str, ...], Any]]:
+    """Average traces over draws and keep, at each width, the step size whose mean risk at the end is lowest."""
+    trace = np.stack([row["trace"][1] for row in rows])  # (draw, width, step size, samples)
+    tested = np.stack([row["tested"][1] for row in rows])
+    final = trace[..., -1].mean(axis=0)
+    best = np.argmin(final, axis=1)
+    here = np.arange(len(best))
+    variables = _over_draws({"risk": trace[:, here, best, -1].T}, ("width",), best=False)
+    variables["tested"] = (("width",), tested[:, here, best].mean(axis=0))
+    variables["step_size_best"] = (("width",), np.array(plan.step_sizes)[best])
+    variables["trace"] = (("width", "samples"), trace[:, here, best].mean(axis=0))
+    variables["risk_by_step"] = (("width", "step_size"), final)
+    variables["diverged"] = (("width", "step_size"), ~np.isfinite(final))
+    return variables

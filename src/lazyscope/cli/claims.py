@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="What is implemented, on which theorem.")
 @click.argument("key", required=False)
-@click.option("--fidelity", type=click.Choice(["limit", "exact"]), help="Only results of this fidelity.")
+@click.option("--fidelity", type=click.Choice(["limit", "exact", "simulate"]), help="Only results of this fidelity.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of the table.")
 def claims(key: str | None, fidelity: str | None, as_json: bool) -> None:
     """Everything that is implemented, with its theorem and hypotheses; one in full with its KEY.

@@ -1,0 +1,104 @@
+"""Fresh samples, drawn beside the arithmetic that uses them.
+
+Both problems are sampled in the basis that makes them diagonal: an isotropic Gaussian, and isotropic initial weights,
+have the same law in every basis. The quadratic target is centred and divided by √d, as in the paper's scripts: with
+it the step sizes of the paper make sense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import singledispatch
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lazyscope import matrices
+from lazyscope.checks import FloatArray
+from lazyscope.errors import NoTheorem
+from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+
+Float32 = NDArray[np.float32]
+
+_CHUNK = 1 << 20  # numbers drawn ahead, 4 MB
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """x_i ~ N(0, 1 − yδ_i) independent, y = ±1; the label is Σγ_i(x_i² − 1) or, without γ, y itself."""
+
+    d: int
+    gamma: FloatArray | None = None
+    delta: FloatArray | None = None
+
+    @property
+    def energy(self) -> float:
+        """The risk of the best constant, 0."""
+        return 1.0 if self.gamma is None else 2.0 * float(self.gamma @ self.gamma)
+
+
+@singledispatch
+def law_of(problem: Problem) -> Law:
+    """Return the problem in its own basis."""
+    raise NoTheorem(f"No simulation is implemented for {type(problem).__name__}.")
+
+
+@law_of.register
+def _(problem: QuadraticTarget) -> Law:
+    values = problem.B if problem.B.ndim == 1 else problem.eigenvalues
+    return Law(problem.d, gamma=values / sqrt(problem.d))
+
+
+@law_of.register
+def _(problem: GaussianMixture) -> Law:
+    if problem.Sigma is not None:
+        instead = "Use exact, which takes any Σ."
+        raise NoTheorem.of("Simulation of the mixture", "Σ = I", "another Σ", instead)
+    return Law(problem.d, delta=problem.Delta if problem.Delta.ndim == 1 else matrices.eigenvalues(problem.Delta))
+
+
+def own_basis(problem: Problem, W: FloatArray) -> FloatArray:
+    """Return weights, rows of W, in the basis in which `law_of` describes the problem.
+
+    Isotropic weights have the same law there; a given Γ or W means the problem's own coordinates.
+    """
+    matrix = problem.B if isinstance(problem, QuadraticTarget) else problem.Delta  # type: ignore[attr-defined]
+    return W if matrix.ndim == 1 else np.asarray(W @ np.linalg.eigh(matrix)[1])
+
+
+def draw(law: Law, n: int, rng: np.random.Generator) -> tuple[Float32, Float32]:
+    """Return n inputs, (n, d), and their labels, in float32."""
+    x = rng.standard_normal((n, law.d), dtype=np.float32)
+    if law.gamma is not None:
+        # einsum, not @: this runs beside the BLAS of the arithmetic and must not wake another one
+        y = np.einsum("nd,nd,d->n", x, x, law.gamma.astype(np.float32))
+        return x, np.asarray(y - np.float32(law.gamma.sum()), dtype=np.float32)
+    assert law.delta is not None
+    y = np.where(rng.random(n) < 0.5, np.float32(-1.0), np.float32(1.0))
+    scale = np.sqrt(np.stack([1.0 + law.delta, 1.0 - law.delta])).astype(np.float32)  # y = −1, y = +1
+    x *= scale[(y > 0).astype(int)]
+    return x, y
+
+
+def batches(law: Law, size: int, count: int, rng: np.random.Generator) -> Iterator[tuple[Float32, Float32]]:
+    """Yield `count` fresh batches of `size`; the next few are drawn on a second thread meanwhile.
+
+    What is drawn depends on `rng` and `size` alone, not on how far ahead it is drawn.
+    """
+    ahead = max(1, _CHUNK // (size * law.d))
+
+    def some(k: int) -> list[tuple[Float32, Float32]]:
+        return [draw(law, size, rng) for _ in range(k)]
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        pending = pool.submit(some, min(ahead, count))
+        left = count
+        while left > 0:
+            ready = pending.result()
+            left -= len(ready)
+            if left > 0:
+                pending = pool.submit(some, min(ahead, left))
+            yield from ready
