@@ -14,7 +14,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 # Each layer may import its own and those before it.
 LAYERS = [
     {"errors", "checks", "progress"},
-    {"matrices", "quadrature"},
+    {"matrices", "quadrature", "named_activations"},
     {"activations", "problems"},
     {"regimes"},
     {"weights", "evidence", "results"},

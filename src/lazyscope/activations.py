@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from lazyscope.checks import FloatArray, real_array, whole_number
 from lazyscope.errors import InvalidParameter, NotConverged
+from lazyscope.named_activations import NAMED, Function, Rectified
 from lazyscope.quadrature import (
     MAX_DEGREE,
     gaussian_nodes,
@@ -31,92 +32,8 @@ from lazyscope.quadrature import (
     root_density,
 )
 
-Function = Callable[[FloatArray], FloatArray]
-
 _LARGEST_GROWTH = 0.9  # c₁ of assumption A1; float64 overflows on the nodes that a larger one needs
 _SCALE_CHUNK = 512  # weight norms handled at once: 512 × a few thousand nodes stays in tens of MB
-
-
-@dataclass(frozen=True)
-class Rectified:
-    """σ is built from t₊^m/m!: itself (parity 0), plus (+1) or minus (−1) its mirror image."""
-
-    power: int
-    parity: int
-
-
-@dataclass(frozen=True)
-class _Definition:
-    formula: str
-    function: Function
-    derivative: Function | None
-    kinks: tuple[float, ...] = ()
-    degree: int | None = None  # σ(s u) = s^degree σ(u) for s > 0
-    rectified: Rectified | None = None
-    settles: float = np.inf  # beyond |u| = settles, σ is a polynomial up to rounding
-
-
-def _special(name: str) -> Function:
-    """A function of scipy.special, imported on first use."""
-
-    def function(u: FloatArray) -> FloatArray:
-        import scipy.special
-
-        return np.asarray(getattr(scipy.special, name)(u))
-
-    return function
-
-
-_erf, _sigmoid, _normal_cdf = _special("erf"), _special("expit"), _special("ndtr")
-
-
-def _normal_pdf(u: FloatArray) -> FloatArray:
-    return np.asarray(np.exp(-0.5 * u * u) / sqrt(2.0 * np.pi))
-
-
-def _positive(u: FloatArray) -> FloatArray:
-    return np.asarray(u > 0, dtype=np.float64)
-
-
-_NAMED: dict[str, _Definition] = {
-    "square": _Definition("u²", np.square, lambda u: 2.0 * u, degree=2),
-    "cube": _Definition("u³", lambda u: u**3, lambda u: 3.0 * u * u, degree=3),
-    "relu": _Definition("max(u, 0)", lambda u: np.maximum(u, 0.0), _positive, (0.0,), 1, Rectified(power=1, parity=0)),
-    "relu2": _Definition(
-        "max(u, 0)²/2",
-        lambda u: np.maximum(u, 0.0) ** 2 / 2.0,
-        lambda u: np.maximum(u, 0.0),
-        (0.0,),
-        2,
-        Rectified(power=2, parity=0),
-    ),
-    "relu3": _Definition(
-        "max(u, 0)³/6",
-        lambda u: np.maximum(u, 0.0) ** 3 / 6.0,
-        lambda u: np.maximum(u, 0.0) ** 2 / 2.0,
-        (0.0,),
-        3,
-        Rectified(power=3, parity=0),
-    ),
-    "abs": _Definition("|u|", np.abs, np.sign, (0.0,), 1, Rectified(power=1, parity=1)),
-    "sign": _Definition("sign(u)", np.sign, None, (0.0,), 0, Rectified(power=0, parity=-1)),
-    "step": _Definition("1{u > 0}", _positive, None, (0.0,), 0, Rectified(power=0, parity=0)),
-    "tanh": _Definition("tanh(u)", np.tanh, lambda u: 1.0 - np.tanh(u) ** 2, settles=20.0),
-    "erf": _Definition("erf(u)", _erf, lambda u: 2.0 / sqrt(np.pi) * np.exp(-u * u), settles=7.0),
-    "sigmoid": _Definition("1/(1 + e⁻ᵘ)", _sigmoid, lambda u: _sigmoid(u) * _sigmoid(-u), settles=38.0),
-    "softplus": _Definition("log(1 + eᵘ)", lambda u: np.logaddexp(0.0, u), _sigmoid, settles=38.0),
-    "gelu": _Definition(
-        "u Φ(u)", lambda u: u * _normal_cdf(u), lambda u: _normal_cdf(u) + u * _normal_pdf(u), settles=10.0
-    ),
-    "silu": _Definition(
-        "u/(1 + e⁻ᵘ)",
-        lambda u: u * _sigmoid(u),
-        lambda u: _sigmoid(u) * (1.0 + u * _sigmoid(-u)),
-        settles=42.0,
-    ),
-    "sin": _Definition("sin(u)", np.sin, np.cos),
-    "cos": _Definition("cos(u)", np.cos, lambda u: -np.sin(u)),
-}
 
 
 def activation_names() -> tuple[str, ...]:
@@ -125,7 +42,7 @@ def activation_names() -> tuple[str, ...]:
     >>> "relu" in activation_names()
     True
     """
-    return tuple(_NAMED)
+    return tuple(NAMED)
 
 
 @dataclass(frozen=True)
@@ -150,7 +67,7 @@ class Activation:
         source = self.name_or_callable
         if isinstance(source, str):
             self._check_name(source)
-            kinks: Sequence[float] = _NAMED[source].kinks
+            kinks: Sequence[float] = NAMED[source].kinks
         elif callable(source):
             kinks = np.ravel(real_array(self.kinks, "Activation", "kinks", "be finite numbers")).tolist()
         else:
@@ -161,14 +78,14 @@ class Activation:
             self._check_callable()
 
     def _check_name(self, name: str) -> None:
-        if name in _NAMED:
-            if tuple(self.kinks) not in ((), _NAMED[name].kinks):
+        if name in NAMED:
+            if tuple(self.kinks) not in ((), NAMED[name].kinks):
                 must = "be left out for a named activation"
                 raise InvalidParameter.of("Activation", "kinks", must, self.kinks)
             return
-        nearest = difflib.get_close_matches(name.lower(), _NAMED, n=1, cutoff=0.5)
+        nearest = difflib.get_close_matches(name.lower(), NAMED, n=1, cutoff=0.5)
         hint = f"Did you mean {nearest[0]!r}?" if nearest else ""
-        must = "be one of " + ", ".join(_NAMED) + ", or a callable"
+        must = "be one of " + ", ".join(NAMED) + ", or a callable"
         raise InvalidParameter.of("Activation", "name_or_callable", must, repr(name), hint)
 
     def _check_callable(self) -> None:
@@ -218,7 +135,7 @@ class Activation:
     def formula(self) -> str:
         """The formula of a named activation."""
         source = self.name_or_callable
-        return _NAMED[source].formula if isinstance(source, str) else self.name
+        return NAMED[source].formula if isinstance(source, str) else self.name
 
     def __repr__(self) -> str:
         if isinstance(self.name_or_callable, str):
@@ -230,7 +147,7 @@ class Activation:
         u = np.asarray(u, dtype=np.float64)
         source = self.name_or_callable
         if isinstance(source, str):
-            return np.asarray(_NAMED[source].function(u))
+            return np.asarray(NAMED[source].function(u))
         must = "map a float64 array to an array of the same shape, elementwise"
         try:
             value = np.asarray(source(u), dtype=np.float64)
@@ -245,8 +162,8 @@ class Activation:
     def single(self, u: NDArray[np.float32]) -> NDArray[np.float32]:
         """σ(u) in float32, for simulations: half the memory and twice the speed."""
         source = self.name_or_callable
-        function = _NAMED[source].function if isinstance(source, str) else source
-        return np.asarray(function(u), dtype=np.float32)  # type: ignore[arg-type]
+        function: Any = NAMED[source].function if isinstance(source, str) else source
+        return np.asarray(function(u), dtype=np.float32)
 
     def derivative(self, u: Any) -> FloatArray:
         """σ′(u): closed form for a named activation, spectral (near 1e-12) for a callable.
@@ -260,7 +177,7 @@ class Activation:
         u = np.asarray(u, dtype=np.float64)
         source = self.name_or_callable
         if isinstance(source, str):
-            slope = _NAMED[source].derivative
+            slope = NAMED[source].derivative
             assert slope is not None
             return np.asarray(slope(u))
         return piecewise_derivative(self, self.kinks, u)
@@ -269,7 +186,7 @@ class Activation:
     def has_derivative(self) -> bool:
         """Whether σ′ is a function: false for `sign` and `step`, whose derivative is a point mass."""
         if isinstance(self.name_or_callable, str):
-            return _NAMED[self.name_or_callable].derivative is not None
+            return NAMED[self.name_or_callable].derivative is not None
         points = np.array([0.0, *self.kinks])
         step = 1e-9
         jump = np.abs(self(points + step) - self(points - step))
@@ -280,16 +197,16 @@ class Activation:
     @property
     def degree(self) -> int | None:
         """P where σ(s u) = s^p σ(u) for all s > 0; None where σ is not homogeneous."""
-        return _NAMED[self.name].degree if isinstance(self.name_or_callable, str) else None
+        return NAMED[self.name].degree if isinstance(self.name_or_callable, str) else None
 
     @property
     def rectified(self) -> Rectified | None:
         """How σ is built from t₊^m/m!, where it is; its pair kernels then have a closed form."""
-        return _NAMED[self.name].rectified if isinstance(self.name_or_callable, str) else None
+        return NAMED[self.name].rectified if isinstance(self.name_or_callable, str) else None
 
     @property
     def _settles(self) -> float:
-        return _NAMED[self.name].settles if isinstance(self.name_or_callable, str) else np.inf
+        return NAMED[self.name].settles if isinstance(self.name_or_callable, str) else np.inf
 
     @cached_property
     def is_square(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import operator
 import os
 from typing import Any
 
@@ -74,7 +73,7 @@ def whole_number(value: Any, owner: str, parameter: str, least: int = 1, advice:
     number = float(value)
     if not number.is_integer() or number < least:
         raise InvalidParameter.of(owner, parameter, must, value, advice)
-    return int(number) if abs(number) < 2**53 else operator.index(value)  # type: ignore[arg-type]
+    return int(value) if isinstance(value, numbers.Integral) else int(number)
 
 
 def whole_numbers(value: Any, owner: str, parameter: str) -> NDArray[np.int64]:

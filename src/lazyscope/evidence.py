@@ -14,8 +14,18 @@ from lazyscope.regimes import Regime
 Fidelity = Literal["limit", "exact", "simulate"]
 
 
-def _always(problem: Any, regime: Any) -> bool:
+Example = Callable[[int], tuple[Any, Any]]
+"""A family of instances: d ↦ (problem, regime)."""
+
+
+def always(problem: Any, regime: Any) -> bool:
+    """Serve every instance of the pair."""
     return True
+
+
+def square_activation(problem: Any, regime: Any) -> bool:
+    """Serve σ(u) = αu² + γ."""
+    return bool(regime.activation.is_square)
 
 
 @dataclass(frozen=True)
@@ -38,8 +48,8 @@ class Claim:
     assumptions: tuple[str, ...]
     arguments: tuple[str, ...]
     evaluate: Callable[..., dict[str, Any]]
-    example: Callable[[int], tuple[Any, Any]]
-    covers: Callable[[Any, Any], bool] = _always
+    example: Example
+    covers: Callable[[Any, Any], bool] = always
     erratum: str = ""
     rate: float | None = None
     best_of_draws: bool = False

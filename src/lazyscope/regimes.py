@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lazyscope.activations import Activation, Function, as_activation
+from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray, real_array, symmetric
 from lazyscope.errors import InvalidParameter
+from lazyscope.named_activations import Function
 
 
 @dataclass(frozen=True, eq=False)

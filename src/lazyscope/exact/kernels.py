@@ -15,9 +15,10 @@ from math import gamma, pi, sqrt
 
 import numpy as np
 
-from lazyscope.activations import Activation, Rectified
+from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged
+from lazyscope.named_activations import Rectified
 from lazyscope.quadrature import MAX_DEGREE
 
 _SERIES_TOLERANCE = 1e-14

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lazyscope.evidence import Claim, exponential_quantiles, three_levels
+from lazyscope.evidence import Claim, exponential_quantiles, square_activation, three_levels
 from lazyscope.problems import GaussianMixture, QuadraticTarget
 from lazyscope.regimes import Trained
 
@@ -32,10 +32,6 @@ def mixture(problem: GaussianMixture, regime: Trained, width: int, rng: np.rando
     return {"risk": 1.0 / (1.0 + 0.5 * float(np.sum(captured / (1.0 + captured))))}
 
 
-def _square(problem: object, regime: Trained) -> bool:
-    return regime.activation.is_square
-
-
 _HYPOTHESES = ("n = ∞: the population minimum over both layers and the offset", "σ(u) = u² (+ constant)")
 
 CLAIMS = (
@@ -50,7 +46,7 @@ CLAIMS = (
         arguments=("width",),
         evaluate=quadratic,
         example=lambda d: (exponential_quantiles(d), Trained()),
-        covers=_square,
+        covers=square_activation,
     ),
     Claim(
         fidelity="exact",
@@ -63,6 +59,6 @@ CLAIMS = (
         arguments=("width",),
         evaluate=mixture,
         example=lambda d: (three_levels(d), Trained()),
-        covers=_square,
+        covers=square_activation,
     ),
 )

@@ -20,7 +20,7 @@ import numpy as np
 from lazyscope import matrices, weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.evidence import Claim, exponential_quantiles, three_levels
+from lazyscope.evidence import Claim, Example, exponential_quantiles, three_levels
 from lazyscope.exact.environment import Environment, environments, largest_cosine, project
 from lazyscope.exact.kernels import pair_kernel
 from lazyscope.exact.random_features import BLOCK, mirror, moments
@@ -169,7 +169,7 @@ def descend(objective: PopulationRisk, a: FloatArray, W: FloatArray) -> Descent:
     return Descent(float(end.fun), float(np.linalg.norm(end.jac)), len(trace), gain)
 
 
-def _claim(problem: type[Problem], example: object) -> Claim:
+def _claim(problem: type[Problem], example: Example) -> Claim:
     return Claim(
         fidelity="exact",
         problem=problem,
@@ -183,7 +183,7 @@ def _claim(problem: type[Problem], example: object) -> Claim:
         ),
         arguments=("width",),
         evaluate=risk,
-        example=example,  # type: ignore[arg-type]
+        example=example,
         covers=lambda problem, regime: regime.activation.has_derivative,
         best_of_draws=True,
     )

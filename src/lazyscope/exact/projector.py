@@ -10,7 +10,7 @@ import numpy as np
 
 from lazyscope import matrices, weights
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.evidence import Claim, exponential_quantiles, three_levels
+from lazyscope.evidence import Claim, exponential_quantiles, square_activation, three_levels
 from lazyscope.exact.krylov import solve
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
 from lazyscope.regimes import NeuralTangent
@@ -69,10 +69,6 @@ def _rotation(problem: Problem, W: FloatArray) -> tuple[FloatArray, int]:
     return np.asarray(vectors[:, ::-1]), rank
 
 
-def _square(problem: Problem, regime: NeuralTangent) -> bool:
-    return regime.activation.is_square
-
-
 _HYPOTHESES = ("n = ∞: the population optimum over the displacement and the offset", "σ(u) = u² (+ constant)")
 
 CLAIMS = (
@@ -87,7 +83,7 @@ CLAIMS = (
         arguments=("width",),
         evaluate=quadratic,
         example=lambda d: (exponential_quantiles(d), NeuralTangent()),
-        covers=_square,
+        covers=square_activation,
     ),
     Claim(
         fidelity="exact",
@@ -100,6 +96,6 @@ CLAIMS = (
         arguments=("width",),
         evaluate=mixture,
         example=lambda d: (three_levels(d), NeuralTangent()),
-        covers=_square,
+        covers=square_activation,
     ),
 )

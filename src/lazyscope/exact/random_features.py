@@ -18,7 +18,7 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.evidence import Claim, exponential_quantiles, three_levels
+from lazyscope.evidence import Claim, Example, exponential_quantiles, three_levels
 from lazyscope.exact.environment import Environment, environments, largest_cosine, project
 from lazyscope.exact.kernels import pair_kernel
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
@@ -125,7 +125,7 @@ def mirror(U: FloatArray) -> None:
         U[rows.stop :, rows] = U[rows, rows.stop :].T
 
 
-def _claim(problem: type[Problem], example: object) -> Claim:
+def _claim(problem: type[Problem], example: Example) -> Claim:
     return Claim(
         fidelity="exact",
         problem=problem,
@@ -136,7 +136,7 @@ def _claim(problem: type[Problem], example: object) -> Claim:
         assumptions=("n = ∞: the population optimum over the second layer", "σ in L² at every weight norm"),
         arguments=("width",),
         evaluate=risk,
-        example=example,  # type: ignore[arg-type]
+        example=example,
     )
 
 

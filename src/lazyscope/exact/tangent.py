@@ -21,7 +21,7 @@ from lazyscope import matrices, weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NotConverged
-from lazyscope.evidence import Claim, exponential_quantiles, three_levels
+from lazyscope.evidence import Claim, Example, exponential_quantiles, three_levels
 from lazyscope.exact.environment import Environment, Projected, environments, largest_cosine, project
 from lazyscope.exact.kernels import pair_kernel
 from lazyscope.exact.krylov import Solution, solve
@@ -144,7 +144,7 @@ def tangent_moments(seen: Projected, sigma: Activation) -> tuple[FloatArray, Flo
     return mean, rhs
 
 
-def _claim(problem: type[Problem], example: object) -> Claim:
+def _claim(problem: type[Problem], example: Example) -> Claim:
     return Claim(
         fidelity="exact",
         problem=problem,
@@ -158,7 +158,7 @@ def _claim(problem: type[Problem], example: object) -> Claim:
         ),
         arguments=("width",),
         evaluate=risk,
-        example=example,  # type: ignore[arg-type]
+        example=example,
     )
 
 

@@ -82,12 +82,12 @@ def dots_at(d: int) -> list[int]:
     >>> dots_at(450)
     [45, 68, 112, 180, 292, 450, 900, 2025, 4500]
     """
-    return np.unique(np.rint(np.multiply(d, _RATIOS)).astype(int)).tolist()  # type: ignore[no-any-return]
+    return [int(N) for N in np.unique(np.rint(np.multiply(d, _RATIOS)))]
 
 
 def line_at(d: int) -> list[float]:
     """Return N/d for the lines, with N whole: the limit of a trained network is a function of N = round(ρd)."""
-    return (np.unique(np.rint(d * np.geomspace(0.09, 11.0, 400))).clip(1) / d).tolist()  # type: ignore[no-any-return]
+    return [float(N) / d for N in np.unique(np.rint(d * np.geomspace(0.09, 11.0, 400)).clip(1))]
 
 
 def compute(problem: Problem, series: Sequence[Series], seed: int = 0) -> xr.Dataset:

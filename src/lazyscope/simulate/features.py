@@ -15,11 +15,11 @@ from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter
-from lazyscope.evidence import Claim, exponential_quantiles, three_levels
+from lazyscope.evidence import Claim, Example, exponential_quantiles, three_levels
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
 from lazyscope.progress import report
 from lazyscope.regimes import RandomFeatures
-from lazyscope.simulate.stream import Float32, Law, batches, draw, law_of, own_basis
+from lazyscope.simulate.stream import Float32, Law, batches, draw, law_of
 
 _BLOCK = 4096  # samples at once: features of 74 MB at N = 4500
 
@@ -43,7 +43,7 @@ def risks(
         memory = 4.0 * (N * N * 4.0 + _BLOCK * (2.0 * N + law.d))
         fits_in_memory(memory, f"The normal equations at N = {N}", "Use a smaller width.")
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(draw_number, N)))
-        W = own_basis(problem, weights.draw(problem, regime, N, rng))
+        W = law.see(weights.draw(problem, regime, N, rng))
         features = Features(W.astype(np.float32), regime.activation)
         a, fitted = fit(law, features, samples, rng)
         X, y = draw(law, test, rng)
@@ -101,7 +101,7 @@ def _solve(S: Float32, b: FloatArray) -> FloatArray:
         return np.asarray(vectors[:, kept] @ ((vectors[:, kept].T @ b) / values[kept]))
 
 
-def _claim(problem: type[Problem], example: object) -> Claim:
+def _claim(problem: type[Problem], example: Example) -> Claim:
     return Claim(
         fidelity="simulate",
         problem=problem,
@@ -112,7 +112,7 @@ def _claim(problem: type[Problem], example: object) -> Claim:
         assumptions=("n samples, fresh; tested on fresh ones", "Σ = I for the mixture"),
         arguments=("width", "samples"),
         evaluate=risks,
-        example=example,  # type: ignore[arg-type]
+        example=example,
     )
 
 

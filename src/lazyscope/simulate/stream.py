@@ -16,7 +16,6 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from lazyscope import matrices
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NoTheorem
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
@@ -28,11 +27,19 @@ _CHUNK = 1 << 20  # numbers drawn ahead, 4 MB
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """x_i ~ N(0, 1 − yδ_i) independent, y = ±1; the label is Σγ_i(x_i² − 1) or, without γ, y itself."""
+    """x_i ~ N(0, 1 − yδ_i) independent, y = ±1; the label is Σγ_i(x_i² − 1) or, without γ, y itself.
+
+    `basis` has the directions x_i as columns, in the problem's own coordinates; None where they are the same.
+    """
 
     d: int
     gamma: FloatArray | None = None
     delta: FloatArray | None = None
+    basis: FloatArray | None = None
+
+    def see(self, W: FloatArray) -> FloatArray:
+        """Return weights, rows of W in the problem's coordinates, in those of this law."""
+        return W if self.basis is None else np.asarray(W @ self.basis)
 
     @property
     def energy(self) -> float:
@@ -48,8 +55,8 @@ def law_of(problem: Problem) -> Law:
 
 @law_of.register
 def _(problem: QuadraticTarget) -> Law:
-    values = problem.B if problem.B.ndim == 1 else problem.eigenvalues
-    return Law(problem.d, gamma=values / sqrt(problem.d))
+    values, basis = _diagonalised(problem.B)
+    return Law(problem.d, gamma=values / sqrt(problem.d), basis=basis)
 
 
 @law_of.register
@@ -57,16 +64,12 @@ def _(problem: GaussianMixture) -> Law:
     if problem.Sigma is not None:
         instead = "Use exact, which takes any Σ."
         raise NoTheorem.of("Simulation of the mixture", "Σ = I", "another Σ", instead)
-    return Law(problem.d, delta=problem.Delta if problem.Delta.ndim == 1 else matrices.eigenvalues(problem.Delta))
+    values, basis = _diagonalised(problem.Delta)
+    return Law(problem.d, delta=values, basis=basis)
 
 
-def own_basis(problem: Problem, W: FloatArray) -> FloatArray:
-    """Return weights, rows of W, in the basis in which `law_of` describes the problem.
-
-    Isotropic weights have the same law there; a given Γ or W means the problem's own coordinates.
-    """
-    matrix = problem.B if isinstance(problem, QuadraticTarget) else problem.Delta  # type: ignore[attr-defined]
-    return W if matrix.ndim == 1 else np.asarray(W @ np.linalg.eigh(matrix)[1])
+def _diagonalised(M: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    return (M, None) if M.ndim == 1 else np.linalg.eigh(M)
 
 
 def draw(law: Law, n: int, rng: np.random.Generator) -> tuple[Float32, Float32]:

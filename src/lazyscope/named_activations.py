@@ -1,0 +1,97 @@
+"""The named activations: formula, function, derivative and structure, one entry each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from lazyscope.checks import FloatArray
+
+Function = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class Rectified:
+    """σ is built from t₊^m/m!: itself (parity 0), plus (+1) or minus (−1) its mirror image."""
+
+    power: int
+    parity: int
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What is known of an activation beyond its values."""
+
+    formula: str
+    function: Function
+    derivative: Function | None
+    kinks: tuple[float, ...] = ()
+    degree: int | None = None  # σ(s u) = s^degree σ(u) for s > 0
+    rectified: Rectified | None = None
+    settles: float = np.inf  # beyond |u| = settles, σ is a polynomial up to rounding
+
+
+def _special(name: str) -> Function:
+    """A function of scipy.special, imported on first use."""
+
+    def function(u: FloatArray) -> FloatArray:
+        import scipy.special
+
+        return np.asarray(getattr(scipy.special, name)(u))
+
+    return function
+
+
+_erf, _sigmoid, _normal_cdf = _special("erf"), _special("expit"), _special("ndtr")
+
+
+def _normal_pdf(u: FloatArray) -> FloatArray:
+    return np.asarray(np.exp(-0.5 * u * u) / sqrt(2.0 * np.pi))
+
+
+def _positive(u: FloatArray) -> FloatArray:
+    return np.asarray(u > 0, dtype=np.float64)
+
+
+NAMED: dict[str, Definition] = {
+    "square": Definition("u²", np.square, lambda u: 2.0 * u, degree=2),
+    "cube": Definition("u³", lambda u: u**3, lambda u: 3.0 * u * u, degree=3),
+    "relu": Definition("max(u, 0)", lambda u: np.maximum(u, 0.0), _positive, (0.0,), 1, Rectified(power=1, parity=0)),
+    "relu2": Definition(
+        "max(u, 0)²/2",
+        lambda u: np.maximum(u, 0.0) ** 2 / 2.0,
+        lambda u: np.maximum(u, 0.0),
+        (0.0,),
+        2,
+        Rectified(power=2, parity=0),
+    ),
+    "relu3": Definition(
+        "max(u, 0)³/6",
+        lambda u: np.maximum(u, 0.0) ** 3 / 6.0,
+        lambda u: np.maximum(u, 0.0) ** 2 / 2.0,
+        (0.0,),
+        3,
+        Rectified(power=3, parity=0),
+    ),
+    "abs": Definition("|u|", np.abs, np.sign, (0.0,), 1, Rectified(power=1, parity=1)),
+    "sign": Definition("sign(u)", np.sign, None, (0.0,), 0, Rectified(power=0, parity=-1)),
+    "step": Definition("1{u > 0}", _positive, None, (0.0,), 0, Rectified(power=0, parity=0)),
+    "tanh": Definition("tanh(u)", np.tanh, lambda u: 1.0 - np.tanh(u) ** 2, settles=20.0),
+    "erf": Definition("erf(u)", _erf, lambda u: 2.0 / sqrt(np.pi) * np.exp(-u * u), settles=7.0),
+    "sigmoid": Definition("1/(1 + e⁻ᵘ)", _sigmoid, lambda u: _sigmoid(u) * _sigmoid(-u), settles=38.0),
+    "softplus": Definition("log(1 + eᵘ)", lambda u: np.logaddexp(0.0, u), _sigmoid, settles=38.0),
+    "gelu": Definition(
+        "u Φ(u)", lambda u: u * _normal_cdf(u), lambda u: _normal_cdf(u) + u * _normal_pdf(u), settles=10.0
+    ),
+    "silu": Definition(
+        "u/(1 + e⁻ᵘ)",
+        lambda u: u * _sigmoid(u),
+        lambda u: _sigmoid(u) * (1.0 + u * _sigmoid(-u)),
+        settles=42.0,
+    ),
+    "sin": Definition("sin(u)", np.sin, np.cos),
+    "cos": Definition("cos(u)", np.cos, lambda u: -np.sin(u)),
+}
