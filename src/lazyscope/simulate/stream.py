@@ -77,7 +77,7 @@ def draw(law: Law, n: int, rng: np.random.Generator) -> tuple[Float32, Float32]:
     x = rng.standard_normal((n, law.d), dtype=np.float32)
     if law.gamma is not None:
         # einsum, not @: this runs beside the BLAS of the arithmetic and must not wake another one
-        y = np.einsum("nd,nd,d->n", x, x, law.gamma.astype(np.float32))
+        y = np.einsum("nd,nd->n", x * law.gamma.astype(np.float32), x)
         return x, np.asarray(y - np.float32(law.gamma.sum()), dtype=np.float32)
     assert law.delta is not None
     y = np.where(rng.random(n) < 0.5, np.float32(-1.0), np.float32(1.0))
