@@ -145,9 +145,10 @@ def test_growth_within_a1_is_accepted_and_right():
     assert Activation(lambda u: np.exp(2 * u)).second_moment(1.0) == pytest.approx(np.exp(8), rel=1e-12)
 
 
-def test_an_undeclared_kink_is_noticed():
+@pytest.mark.parametrize("kink", [0.3, -1.0, 1.0, 2.0, 0.5])
+def test_an_undeclared_kink_is_noticed_wherever_it_is(kink):
     with pytest.raises(NotConverged, match="Pass kinks"):
-        Activation(lambda u: np.maximum(u - 0.3, 0.0))
+        Activation(lambda u: np.maximum(u - kink, 0.0))
 
 
 def test_an_unknown_name_gets_the_nearest():
