@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 from click.testing import CliRunner
 
 import lazyscope as ls
@@ -27,6 +28,9 @@ COMMANDS = [
     ["exact"],
     ["exact", "quadratic"],
     ["exact", "mixture"],
+    ["simulate"],
+    ["simulate", "quadratic"],
+    ["simulate", "mixture"],
     ["claims"],
     ["figure"],
 ]
@@ -406,3 +410,27 @@ def test_clicks_own_complaints_are_one_line_too(args, told):
 def test_the_default_range_starts_at_one_neuron():
     for d in (1, 3, 10, 100):
         assert run("limit", "quadratic", "--d", d, "--regime", "nn").stdout
+
+
+def test_simulate_says_what_python_computes(here):
+    common = ("--d", 12, "--width", "4,20", "--samples", 4000, "--draws", 2, "--seed", 3)
+    said = json.loads(
+        run("simulate", "quadratic", *common, "--batch", 20, "--step-sizes", "0.005,0.01", "--json").stdout
+    )
+    target, plan = ls.QuadraticTarget.exponential(12), ls.SGD(batch=20, step_sizes=(0.005, 0.01))
+    size = {"width": [4, 20], "samples": 4000, "draws": 2, "seed": 3}
+    for record, regime in zip(said["results"], (ls.RandomFeatures(), ls.NeuralTangent(), ls.Trained()), strict=True):
+        options = size if regime.label == "RF" else size | {"protocol": plan}
+        assert record["data"]["risk"] == pytest.approx(ls.simulate(target, regime, **options).risk.values, rel=1e-6)
+    run("simulate", "quadratic", *common, "--step-sizes", "0.01", "--out", "all.nc", "--plot")
+    with xr.open_datatree("all.nc", engine="h5netcdf") as tree:
+        assert list(tree.children) == ["RF", "NT", "NN"]
+        assert tree["NN"].trace.dims == ("width", "samples")
+    assert Path("lazyscope-simulate-quadratic.png").stat().st_size > 10_000
+
+
+def test_simulate_leaves_out_what_it_cannot_do_and_refuses_what_was_asked():
+    result = run("simulate", "mixture", "--d", 12, "--width", 4, "--samples", 500)
+    assert "nn is left out. No simulate result is implemented for GaussianMixture" in result.stderr
+    assert "Use limit or exact for it." in refused("simulate", "mixture", "--d", 12, "--width", 4, "--regime", "nn")
+    assert "positive" in refused("simulate", "quadratic", "--d", 12, "--width", 4, "--step-sizes", "-1")

@@ -169,7 +169,7 @@ def tidy(results: Iterable[xr.Dataset], d: int) -> list[dict[str, Any]]:
         columns = {
             str(name): np.atleast_1d(value.values).tolist()
             for name, value in result.variables.items()
-            if "draw" not in value.dims
+            if set(value.dims) <= {"rho", "width"}
         }
         rho = columns.pop("rho", [None])
         width = columns.pop("width", [_neurons(ratio, d) for ratio in rho])
@@ -224,6 +224,14 @@ def combined(results: Sequence[xr.Dataset]) -> xr.Dataset:
     return whole.assign_coords(regime=[result.attrs["label"] for result in results])
 
 
+def _grouped(results: Sequence[xr.Dataset], command: str) -> xr.DataTree:
+    """Return a group a regime: traces of SGD have dimensions that a fit has not."""
+    import xarray as xr
+
+    groups = {result.attrs["label"]: result for result in results}
+    return xr.DataTree.from_dict({"/": xr.Dataset(attrs={"command": command}), **groups})
+
+
 def _along(result: xr.Dataset, template: xr.Dataset) -> xr.Dataset:
     """A floor without sizes is repeated along those of the others, so that they share one grid."""
     if result.sizes or not template.sizes:
@@ -241,9 +249,10 @@ def write_results(path: Path, results: Sequence[xr.Dataset], d: int, problem: st
             write_csv(part, tidy(results, d), comments)
         elif suffix == ".json":
             part.write_text(json.dumps(document(results, problem, command), indent=1) + "\n", encoding="utf-8")
+        elif any("step_size" in result.dims for result in results):
+            _grouped(results, command).to_netcdf(part, engine="h5netcdf")
         else:
-            whole = combined(results).assign_attrs(command=command)
-            whole.to_netcdf(part, engine="h5netcdf")
+            combined(results).assign_attrs(command=command).to_netcdf(part, engine="h5netcdf")
 
 
 def _provenance(result: xr.Dataset) -> str:

@@ -54,16 +54,21 @@ def find(fidelity: Fidelity, problem: Problem, regime: Regime) -> Claim:
     if not isinstance(regime, Regime):
         must = "be a regime, such as RandomFeatures, NeuralTangent or Trained"
         raise InvalidParameter.of(fidelity, "regime", must, type(regime).__name__)
-    for claim in _of(fidelity):
-        if isinstance(problem, claim.problem) and isinstance(regime, claim.regime) and claim.covers(problem, regime):
-            return claim
-    works = {
-        f"{claim.fidelity} with {claim.regime.__name__}" for claim in claims() if isinstance(problem, claim.problem)
-    }
+    serving = [claim for claim in _of(fidelity) if _serves(claim, problem, regime)]
+    if serving:
+        return serving[0]
+    verbs = list(dict.fromkeys(claim.fidelity for claim in claims() if _serves(claim, problem, regime)))
+    regimes = {claim.regime.__name__ for claim in _of(fidelity) if isinstance(problem, claim.problem)}
+    nearest = f"Use {' or '.join(verbs)} for it." if verbs else ""
+    others = f"With this problem, {fidelity} serves {', '.join(sorted(regimes)) or 'nothing'}"
     raise NoTheorem(
-        f"No {fidelity} result is implemented for {type(problem).__name__} with {regime}. For this problem there is, "
-        f"with suitable activations: {', '.join(sorted(works)) or 'nothing yet'}."
+        f"No {fidelity} result is implemented for {type(problem).__name__} with {regime}. "
+        f"{nearest} {others}, with suitable activations and weights.".replace("  ", " ")
     )
+
+
+def _serves(claim: Claim, problem: Problem, regime: Regime) -> bool:
+    return isinstance(problem, claim.problem) and isinstance(regime, claim.regime) and claim.covers(problem, regime)
 
 
 def cite(dataset: xr.Dataset) -> str:

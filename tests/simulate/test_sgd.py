@@ -174,6 +174,7 @@ def test_the_schedule_is_the_papers():
 BAD = {
     "zero steps": lambda: ls.SGD(steps=0),
     "negative step": lambda: ls.SGD(step_sizes=(-0.1,)),
+    "infinite step": lambda: ls.SGD(step_sizes=(0.1, float("inf"))),
     "no step": lambda: ls.SGD(step_sizes=()),
     "batch": lambda: ls.SGD(batch=2.5),
     "decay": lambda: ls.SGD(decay=((2.0, 10.0),)),

@@ -12,7 +12,7 @@ import click
 from lazyscope import __version__
 from lazyscope.cli.claims import claims
 from lazyscope.cli.figure import figure
-from lazyscope.cli.risks import exact, limit
+from lazyscope.cli.risks import exact, limit, simulate
 from lazyscope.errors import LazyscopeError
 
 
@@ -72,5 +72,5 @@ def main() -> None:
     """What a two-layer network learns in each training regime, and what laziness costs."""
 
 
-for command in (limit, exact, figure, claims):
+for command in (limit, exact, simulate, figure, claims):
     main.add_command(command)

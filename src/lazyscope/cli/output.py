@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from lazyscope.problems import Problem
 
-DIGITS = {"limit": 5, "exact": 4}
+DIGITS = {"limit": 5, "exact": 4, "simulate": 4}
 
 
 def options(picture: str) -> tuple[click.Option, ...]:

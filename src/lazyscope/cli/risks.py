@@ -1,4 +1,4 @@
-"""`lazyscope limit` and `lazyscope exact`: one group a verb, one subcommand a problem."""
+"""`lazyscope limit`, `exact` and `simulate`: one group a verb, one subcommand a problem."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lazyscope.problems import Problem
     from lazyscope.regimes import Regime
 
-Verb = Literal["limit", "exact"]
+Verb = Literal["limit", "exact", "simulate"]
 REGIMES = ("rf", "nt", "nn", "bayes")
 _PATH = click.Path(path_type=Path)
 
@@ -88,11 +88,32 @@ def _size_options(verb: Verb) -> tuple[click.Option, ...]:
     if verb == "limit":
         help_ = f"N/d: {grammar.GRAMMAR}."
         return (click.Option(["--rho"], help=f"{help_} By default 0.05:2:40, from one neuron on."),)
-    return (
+    drawn = "of the weights" if verb == "exact" else "of the weights and the data"
+    sizes = (
         click.Option(["--width"], help=f"N: {grammar.GRAMMAR}. By default d/10, d/5, d/2, d and 2d."),
-        click.Option(["--draws"], type=int, default=1, show_default=True, help="Independent draws of the weights."),
-        click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed of the weights."),
+        click.Option(["--draws"], type=int, default=1, show_default=True, help=f"Independent draws {drawn}."),
+        click.Option(["--seed"], type=int, default=0, show_default=True, help=f"Seed {drawn}."),
     )
+    if verb == "exact":
+        return sizes
+    return (
+        *sizes,
+        click.Option(["--samples"], type=int, help="n: 500,000 for rf by default; for nt and nn steps times batch."),
+        click.Option(["--batch"], type=int, help="Samples a step of SGD, for nt and nn: 100 by default."),
+        click.Option(
+            ["--step-sizes"], help="Of SGD, with commas; the best counts. By default 0.001 to 0.03, six of them."
+        ),
+    )
+
+
+def _protocol(owner: str, options: dict[str, Any]) -> Any:
+    """Return the paper's protocol with what the user changed."""
+    from lazyscope.simulate.protocol import SGD
+
+    changed = {} if options["batch"] is None else {"batch": options["batch"]}
+    if options["step_sizes"] is not None:
+        changed["step_sizes"] = tuple(grammar.parse(options["step_sizes"], owner, "--step-sizes").values)
+    return SGD(**changed)
 
 
 def _regimes(owner: str, asked: str | None, activation: str, weights: str | None, extra: bool) -> dict[str, Any]:
@@ -161,6 +182,9 @@ def _compute(verb: Verb, problem: Problem, regimes: dict[str, Regime], named: bo
         try:
             if name == "bayes":
                 results.append(verbs.bayes(problem, fidelity=verb))
+            elif name == "rf":
+                fitted = {option: value for option, value in sizes.items() if option != "protocol"}
+                results.append(getattr(verbs, verb)(problem, regime, **fitted))
             else:
                 results.append(getattr(verbs, verb)(problem, regime, **sizes))
         except NoTheorem as error:
@@ -186,7 +210,8 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
     owner = f"lazyscope {verb} {kind}"
     wanted = output.Wanted.of(owner, options)
     build, _, of_problem = PROBLEMS[kind]
-    makers = _regimes(owner, options["regime"], options["activation"], options["weights"], extra=kind == "mixture")
+    floor = kind == "mixture" and verb != "simulate"
+    makers = _regimes(owner, options["regime"], options["activation"], options["weights"], extra=floor)
     problem = build(owner, **{str(option.name): options[str(option.name)] for option in of_problem})
     grid = _grid(verb, owner, problem, options)
     named = options["regime"] is not None
@@ -195,13 +220,20 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
         sizes: dict[str, Any] = {"rho": grid.values}
     else:
         sizes = {"width": grid.whole, "draws": options["draws"], "seed": options["seed"]}
+    if verb == "simulate":
+        sizes |= {"samples": options["samples"], "protocol": _protocol(owner, options)}
     with progress_bar():
         results = _compute(verb, problem, regimes, named, sizes)
     output.emit(wanted, results, problem, geometric=grid.geometric)
 
 
 def _command(verb: Verb, kind: str) -> click.Command:
-    title, formula = {"limit": "Asymptotic risk", "exact": "Population risk at finite N and d"}[verb], PROBLEMS[kind][1]
+    titles = {
+        "limit": "Asymptotic risk",
+        "exact": "Population risk at finite N and d",
+        "simulate": "Risk of networks trained on drawn data",
+    }
+    title, formula = titles[verb], PROBLEMS[kind][1]
     params: Sequence[click.Parameter] = [
         *PROBLEMS[kind][2],
         *_regime_options(),
@@ -233,4 +265,10 @@ exact = _group(
     "exact",
     "Risk at finite N and d, without samples.",
     "Risk at finite N and d with n = ∞: drawn weights, closed forms, no samples.",
+)
+simulate = _group(
+    "simulate",
+    "Risk of networks trained on drawn data.",
+    "Risk of networks trained on drawn data: random features by the normal equations, the others by one-pass SGD, "
+    "by the paper's protocol (minutes to hours at d = 450; shorter with --samples and fewer --step-sizes).",
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from lazyscope.checks import positive_numbers, real_number, whole_number
 from lazyscope.errors import InvalidParameter
 
@@ -30,6 +32,8 @@ class SGD:
         for name in ("steps", "batch", "test"):
             object.__setattr__(self, name, whole_number(getattr(self, name), "SGD", name))
         sizes = positive_numbers(list(self.step_sizes), "SGD", "step_sizes", "Pass steps like 0.01.")
+        if not np.all(np.isfinite(sizes)):
+            raise InvalidParameter.of("SGD", "step_sizes", "be finite", "inf", "Pass steps like 0.01.")
         object.__setattr__(self, "step_sizes", tuple(float(size) for size in sizes))
         for share, divisor in self.decay:
             if not 0.0 <= real_number(share, "SGD", "decay") <= 1.0 or not real_number(divisor, "SGD", "decay") > 0.0:
