@@ -73,7 +73,7 @@ def not_a_ratio(draw):
         st.one_of(
             st.just(bad),
             st.lists(st.floats(0.1, 10), max_size=4).map(lambda good: [*good, bad]),
-            st.sampled_from([[], None, "x", [[0.5, 1.0]], {}, 1j, [None]]),
+            st.sampled_from([[], None, "x", "0.5", [[0.5, 1.0]], {}, 1j, np.array([1j]), [None], [[1], [2, 3]]]),
         )
     )
 
@@ -171,6 +171,11 @@ CASES = {
     "kinks of a name": lambda: ls.Activation("tanh", kinks=(1.0,)),
     "weight norm": lambda: ls.Activation("tanh").second_moment(0.0),
     "degree": lambda: ls.Activation("tanh").hermite(500),
+    "huge mixture": lambda: ls.GaussianMixture([1e150], [1e151]),
+    "tiny weights": lambda: ls.RandomFeatures(weights=[1e-300, 1e-300]),
+    "huge fixed weights": lambda: ls.FixedWeights(np.full((2, 2), 1e200)),
+    "callable that fails": lambda: ls.Activation(lambda u: u[10**6]),
+    "complex callable": lambda: ls.Activation(lambda u: u + 1j),
     "no derivative": lambda: ls.Activation("step").derivative(0.0),
     "far too steep": lambda: ls.Activation("sin").hermite(1, 1e6),
 }

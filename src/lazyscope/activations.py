@@ -154,8 +154,11 @@ class Activation:
             return np.asarray(NAMED[source].function(u))
         must = "map a float64 array to an array of the same shape, elementwise"
         try:
-            value = np.asarray(source(u), dtype=np.float64)
-        except (TypeError, ValueError, AttributeError) as error:
+            raw = np.asarray(source(u))
+            if raw.dtype.kind not in "biuf":
+                raise TypeError(f"it returned values of type {raw.dtype}")
+            value = raw.astype(np.float64)
+        except (TypeError, ValueError, AttributeError, ArithmeticError, LookupError) as error:
             got = f"{type(error).__name__}: {error}"
             raise InvalidParameter.of("Activation", "name_or_callable", must, got) from None
         if value.shape != u.shape:

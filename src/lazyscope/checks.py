@@ -29,6 +29,10 @@ def real_array(value: Any, owner: str, parameter: str, must: str) -> FloatArray:
         bad = int(np.size(array) - np.count_nonzero(np.isfinite(array)))
         got = f"{bad} NaN or infinite value{'s' * (bad > 1)} among {array.size}"
         raise InvalidParameter.of(owner, parameter, must, got, "Remove or replace them.")
+    largest = float(np.max(np.abs(array), initial=0.0))
+    if largest and not 1e-140 < largest < 1e140:
+        must = "have its largest entry between 1e-140 and 1e140, so that squares neither over- nor underflow"
+        raise InvalidParameter.of(owner, parameter, must, f"{largest:.3g}", "Rescale it.")
     array.setflags(write=False)
     return array
 
@@ -92,9 +96,12 @@ def positive_numbers(value: Any, owner: str, parameter: str, advice: str) -> Flo
     """Return a number or a sequence of positive numbers, infinity allowed, as a float64 array."""
     must = "be positive (at most 1e300, or inf): a number, or a one-dimensional sequence of numbers"
     try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidParameter.of(owner, parameter, must, repr(value)[:60], advice) from None
+        array = np.asarray(value)
+    except ValueError:
+        raise InvalidParameter.of(owner, parameter, must, "a ragged sequence", advice) from None
+    if array.dtype.kind not in "biuf":
+        raise InvalidParameter.of(owner, parameter, must, repr(value)[:60], advice)
+    array = array.astype(np.float64)
     if array.ndim > 1 or array.size == 0:
         raise InvalidParameter.of(owner, parameter, must, f"shape {array.shape}", advice)
     wrong = array[~(array > 0) | (array > 1e300) & np.isfinite(array)]

@@ -203,13 +203,13 @@ def simulate(
     problem, regime
         What nature does, and how the network is trained.
     width
-        N: a number or a sequence, which becomes the dimension `width`; all widths see one stream of samples.
+        N: a number or a sequence, which becomes the dimension `width`. With SGD all widths see one stream of samples.
     samples
         n. Random features are fitted to 5·10⁵ samples by default; SGD makes samples/batch steps of its protocol.
     draws
         Independent repetitions, of the weights and of the data; from two on, `stderr` is that of their mean.
     seed
-        Draw k depends on (seed, k) alone, its initial weights at width N on (seed, k, N).
+        Draw k of a stream depends on (seed, k), its weights at width N (and a fit's own stream) on (seed, k, N).
     protocol
         `SGD(…)` for regimes that are trained by SGD; the paper's by default.
 
@@ -245,7 +245,9 @@ def simulate(
         raise InvalidParameter.of("simulate", "protocol", "be an SGD(…)", type(protocol).__name__)
     plan = protocol or SGD()
     if by_sgd and samples is not None:
-        plan = replace(plan, steps=max(1, samples // plan.batch))
+        if samples < plan.batch:
+            raise InvalidParameter.of("simulate", "samples", f"fill at least one batch of {plan.batch}", samples)
+        plan = replace(plan, steps=samples // plan.batch)
     rows = []
     for draw in range(draws):
         report(draw, draws, f"{regime.label}, draw {draw + 1} of {draws}")

@@ -6,7 +6,7 @@ import numpy as np
 
 from lazyscope import matrices
 from lazyscope.checks import FloatArray
-from lazyscope.errors import InvalidParameter
+from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.problems.base import Problem
 from lazyscope.regimes import FixedWeights, NeuralTangent, RandomFeatures
 
@@ -22,8 +22,7 @@ def covariance(problem: Problem, regime: Lazy) -> FloatArray:
     """
     owner = type(regime).__name__
     if isinstance(regime.weights, FixedWeights):
-        must = 'be a law (None, Γ or "optimal") where a theorem averages over the weights'
-        raise InvalidParameter.of(owner, "weights", must, repr(regime.weights), "Use exact, which takes them.")
+        raise NoTheorem.of("The theorem", "random weights, w ~ N(0, Γ)", regime.weights, "Use exact.")
     if regime.weights is None:
         Gamma = np.ones(problem.d)
     elif isinstance(regime.weights, str):
@@ -50,7 +49,7 @@ def draw(problem: Problem, regime: Lazy, width: int, rng: np.random.Generator) -
             raise InvalidParameter.of("FixedWeights", "W", must, f"shape {W.shape}", "Transpose it?")
         if W.shape[1] != width:
             must = f"be the number of fixed weights, N = {W.shape[1]}"
-            raise InvalidParameter.of("exact", "width", must, width)
+            raise InvalidParameter.of("FixedWeights", "width", must, width)
         return np.ascontiguousarray(W.T)
     root = matrices.power(covariance(problem, regime), 0.5)
     return matrices.rows_times(rng.standard_normal((width, problem.d)), root)

@@ -86,7 +86,7 @@ def _without_diagonal(T: FloatArray) -> FloatArray:
 
 
 def risk(problem: Problem, regime: Trained, width: int, rng: np.random.Generator) -> dict[str, float]:
-    """Descend from one random start: w ~ N(0, I) at unit norm, the second layer at its optimum for them."""
+    """Descend from one random start: w ~ N(0, I/Tr Σ), the second layer at its optimum for them."""
     advice = "Use a smaller width."
     size = 8.0 * (8.0 * width**2 + 40.0 * width * problem.d)
     fits_in_memory(size, f"Descent at N = {width}, d = {problem.d}", advice)

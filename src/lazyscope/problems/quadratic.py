@@ -35,10 +35,6 @@ class QuadraticTarget(Problem):
         if not np.any(B):
             must = "have a non-zero entry (a constant target has no risk to normalise by)"
             raise InvalidParameter.of("QuadraticTarget", "B", must, "zero")
-        largest = float(np.max(np.abs(B)))
-        if not 1e-140 < largest < 1e140:
-            must = "have its largest entry between 1e-140 and 1e140 (‖B‖² must not over- or underflow)"
-            raise InvalidParameter.of("QuadraticTarget", "B", must, f"{largest:.3g}", "Rescale the target.")
         object.__setattr__(self, "B", B)
         object.__setattr__(self, "b0", real_number(self.b0, "QuadraticTarget", "b0"))
 

@@ -46,8 +46,7 @@ def risks(
         W = law.see(weights.draw(problem, regime, N, rng))
         features = Features(W.astype(np.float32), regime.activation)
         a, fitted = fit(law, features, samples, rng)
-        X, y = draw(law, test, rng)
-        tested.append(float(np.mean((y - features(X) @ a) ** 2)) / law.energy)
+        tested.append(mean_loss(law, features, a, test, rng) / law.energy)
         trained.append(fitted / law.energy)
     return {"risk": (("width",), np.array(tested)), "train": (("width",), np.array(trained))}
 
@@ -66,6 +65,16 @@ class Features:
         values = self.sigma.single(self.sgemm(1.0, self.W.T, X.T, trans_a=1).T)
         values -= self.centre
         return values
+
+
+def mean_loss(law: Law, features: Features, a: FloatArray, n: int, rng: np.random.Generator) -> float:
+    """Return the mean squared error on n fresh samples, in blocks like the fit."""
+    total = 0.0
+    for start in range(0, n, _BLOCK):
+        X, y = draw(law, min(_BLOCK, n - start), rng)
+        residual = y - features(X) @ a.astype(np.float32)
+        total += float(np.sum(residual.astype(np.float64) ** 2))
+    return total / n
 
 
 def fit(law: Law, features: Features, samples: int, rng: np.random.Generator) -> tuple[FloatArray, float]:
@@ -92,11 +101,11 @@ def _solve(S: Float32, b: FloatArray) -> FloatArray:
     """Solve S a = b, S given by its lower triangle in float32: Cholesky, or eigenvectors where S is singular."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-    A = S.astype(np.float64)
     try:
-        return np.asarray(cho_solve(cho_factor(A, lower=True, check_finite=False), b))
+        factor = cho_factor(S.astype(np.float64), lower=True, overwrite_a=True, check_finite=False)
+        return np.asarray(cho_solve(factor, b))
     except LinAlgError:
-        values, vectors = eigh(A, lower=True)
+        values, vectors = eigh(S.astype(np.float64), lower=True)
         kept = values > values[-1] * len(b) * np.finfo(np.float32).eps
         return np.asarray(vectors[:, kept] @ ((vectors[:, kept].T @ b) / values[kept]))
 
