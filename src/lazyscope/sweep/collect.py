@@ -1,0 +1,138 @@
+"""Results out of a store: the Datasets that the verbs would return, a table, a netCDF file.
+
+Nothing here depends on when, where or in which order the tasks were computed: equal plans give equal bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lazyscope.draws import Row, assemble
+from lazyscope.errors import LazyscopeError, NotConverged
+from lazyscope.files import check_output, replacing, tidy, write_csv
+from lazyscope.sweep.content import canonical
+from lazyscope.sweep.plan import Plan, Task
+from lazyscope.sweep.store import Store
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+EXPORT_SUFFIXES = (".csv", ".nc")
+
+
+@dataclass(frozen=True, eq=False)
+class _Collected:
+    """The results of a plan, a Dataset a group, with the dimension of each group's problem; what had to be left out."""
+
+    plan: Plan
+    versions: list[str]
+    datasets: list[xr.Dataset]
+    dimensions: list[int]
+    omitted: list[str]
+
+
+def load(plan: Plan | str | None, store: str | os.PathLike[str], *, partial: bool = False) -> list[xr.Dataset]:
+    """Return the results of a plan as the verbs would: a Dataset for each problem, regime, fidelity and setting.
+
+    `plan` may be its name, or None for the only one of the store. `partial` takes, of a plan that is not finished, the
+    widths that have all their draws.
+    """
+    return _collect(plan, store, partial).datasets
+
+
+def export(
+    store: str | os.PathLike[str], path: str | os.PathLike[str], plan: str | None = None, *, partial: bool = False
+) -> list[str]:
+    """Write the results of a plan to `.csv` (a row for each width) or `.nc` (all there is, a group for each Dataset).
+
+    Returns a line for each thing that `partial` had to leave out.
+    """
+    out = Path(path)
+    check_output(out, EXPORT_SUFFIXES, "sweep", "out")
+    found = _collect(plan, store, partial)
+    with replacing(out) as part:
+        if out.suffix.lower() == ".csv":
+            _write_csv(part, found)
+        else:
+            _tree(found).to_netcdf(part, engine="h5netcdf")
+    return found.omitted
+
+
+def _collect(plan: Plan | str | None, store: str | os.PathLike[str], partial: bool) -> _Collected:
+    with Store.reading(store) as opened:
+        whole = plan if isinstance(plan, Plan) else opened.plan(plan)
+        rows = opened.rows(task.key for task in whole.tasks)
+        failed = opened.failures(whole.name)
+        versions = opened.versions(whole.name)
+    if len(rows) < len(whole.tasks) and not partial:
+        raise LazyscopeError(
+            f"The sweep {whole.name!r} has no result yet for {len(whole.tasks) - len(rows)} of its {len(whole.tasks)} "
+            f"tasks, {len(failed)} of which failed. Run it again, or take the complete widths only, as partial."
+        )
+    found = _Collected(whole, versions, [], [], [])
+    for group in _groups(whole.tasks):
+        name = f"{group[0].draw.fidelity} {group[0].draw.regime}"
+        missing = dict.fromkeys(task.draw.widths[0] for task in group if task.key not in rows)
+        if missing:
+            found.omitted.append(f"{name}: N = {', '.join(map(str, missing))} (not finished)")
+        complete = [task for task in group if task.draw.widths[0] not in missing]
+        if complete:
+            _append(found, complete, rows, name, partial)
+    if not found.datasets:
+        raise LazyscopeError(f"The sweep {whole.name!r} has no complete width yet. Run it again.")
+    return found
+
+
+def _append(found: _Collected, tasks: Sequence[Task], rows: dict[str, Row], name: str, partial: bool) -> None:
+    try:
+        found.datasets.append(assemble([task.draw for task in tasks], [rows[task.key] for task in tasks]))
+    except NotConverged as error:
+        if not partial:
+            raise
+        found.omitted.append(f"{name}: {error}")
+    else:
+        found.dimensions.append(tasks[0].draw.problem.d)
+
+
+def _groups(tasks: Sequence[Task]) -> list[list[Task]]:
+    """Return the tasks of one Dataset together: all but width and draw is the same, and every width has all draws."""
+    settings: dict[str, dict[int, list[Task]]] = {}
+    for task in tasks:
+        written = json.loads(task.specification) | {"widths": None, "number": None}
+        settings.setdefault(canonical(written), {}).setdefault(task.draw.widths[0], []).append(task)
+    groups: dict[tuple[str, tuple[int, ...]], list[Task]] = {}
+    for setting, widths in settings.items():
+        for some in widths.values():
+            numbers = tuple(sorted(task.draw.number for task in some))
+            groups.setdefault((setting, numbers), []).extend(some)
+    return list(groups.values())
+
+
+def _write_csv(path: Path, found: _Collected) -> None:
+    rows, comments = [], [_title(found), *(f"computed with {text}" for text in found.versions)]
+    for i, (result, d) in enumerate(zip(found.datasets, found.dimensions, strict=True)):
+        at = result.attrs
+        comments.append(
+            f"group {i}: {at['fidelity']}; {at['problem']}; {at['regime']}; {at['theorem']}; {at['claim']}; "
+            f"{at['citations']}; {at['arguments']}"
+        )
+        same = {"group": i, "fidelity": at["fidelity"], "problem": at["problem"], "model": at["regime"]}
+        rows += [same | row for row in tidy([result], d)]
+    write_csv(path, rows, comments)
+
+
+def _title(found: _Collected) -> str:
+    return f"sweep {found.plan.name}: {len(found.plan.tasks)} tasks, fingerprint {found.plan.digest}"
+
+
+def _tree(found: _Collected) -> xr.DataTree:
+    import xarray as xr
+
+    root = xr.Dataset(attrs={"sweep": _title(found), "computed_with": "\n".join(found.versions)})
+    names = (f"{i:03}-{result.attrs['fidelity']}-{result.attrs['label']}" for i, result in enumerate(found.datasets))
+    return xr.DataTree.from_dict({"/": root, **dict(zip(names, found.datasets, strict=True))})

@@ -1,0 +1,133 @@
+"""A draw as text, and the same draw back from it: what its fingerprint is taken of, and what a store keeps.
+
+Nouns are written field by field, floats by their shortest exact digits, arrays by their digest beside the bytes
+themselves. Only the kinds that are listed here are ever built from a text: reading one runs no code of its author.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lazyscope.activations import Activation
+from lazyscope.draws import Draw
+from lazyscope.errors import InvalidParameter
+from lazyscope.problems import GaussianMixture, QuadraticTarget
+from lazyscope.regimes import FixedWeights, NeuralTangent, RandomFeatures, Trained
+from lazyscope.simulate.protocol import SGD
+
+Array = NDArray[Any]
+
+KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (Draw, QuadraticTarget, GaussianMixture, RandomFeatures, NeuralTangent, Trained, FixedWeights, SGD)
+}
+
+
+def canonical(value: Any) -> str:
+    """Return the one JSON text of a value: keys sorted, no blanks, floats by their shortest exact digits.
+
+    >>> canonical({"b": 0.1, "a": [1, None]})
+    '{"a":[1,null],"b":0.1}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def portable(array: Array) -> Array:
+    """Return an array in the byte order and layout that its digest is taken of."""
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+
+
+def array_digest(array: Array) -> str:
+    """Return the SHA-256 of type, shape and bytes.
+
+    >>> array_digest(np.zeros(2)) == array_digest(np.zeros((1, 2)))
+    False
+    """
+    plain = portable(array)
+    return hashlib.sha256(f"{plain.dtype.str}{plain.shape}".encode() + plain.tobytes()).hexdigest()
+
+
+class Encoder:
+    """Writes nouns as JSON values; remembers the digest of each array, which the tasks of a plan share.
+
+    >>> Encoder().encode(Trained("relu"))
+    {'kind': 'Trained', 'activation': {'kind': 'Activation', 'name': 'relu'}}
+    """
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, Array] = {}
+        self._seen: dict[int, tuple[Array, str]] = {}  # holds the arrays too, so that an id stays its owner's
+
+    def encode(self, value: Any) -> Any:
+        """Return a value that JSON can hold; refuse what has no lasting content."""
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if isinstance(value, (list, tuple)):
+            return [self.encode(item) for item in value]
+        if isinstance(value, np.ndarray):
+            return {"array": self._digest(value)}
+        if isinstance(value, Activation):
+            return {"kind": "Activation", "name": _name(value)}
+        kind = type(value).__name__
+        if KINDS.get(kind) is not type(value):
+            must = f"be made of {', '.join(KINDS)} and named activations"
+            raise InvalidParameter.of("sweep", "draws", must, kind)
+        return {"kind": kind, **{field.name: self.encode(getattr(value, field.name)) for field in fields(value)}}
+
+    def _digest(self, array: Array) -> str:
+        if id(array) not in self._seen:
+            self._seen[id(array)] = (array, array_digest(array))
+        known = self._seen[id(array)][1]
+        self.arrays.setdefault(known, array)
+        return known
+
+
+def _name(activation: Activation) -> str:
+    if isinstance(activation.name_or_callable, str):
+        return activation.name_or_callable
+    must = "be a named activation: the content of a callable has no lasting fingerprint"
+    advice = "`lazyscope.activation_names()` lists the names."
+    raise InvalidParameter.of("sweep", "activation", must, f"the callable {activation.name}", advice)
+
+
+class Decoder:
+    """Builds nouns from what `Encoder` wrote; equal texts give one object, which is checked once.
+
+    >>> encoder = Encoder()
+    >>> written = encoder.encode(QuadraticTarget([2.0, 1.0]))
+    >>> print(Decoder(encoder.arrays).decode(written))
+    quadratic target, d = 2, diagonal B, Tr(B)²/(d‖B‖²) = 0.9
+    """
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self._arrays = arrays
+        self._built: dict[str, Any] = {}
+
+    def decode(self, value: Any) -> Any:
+        """Return the value that was encoded."""
+        if isinstance(value, list):
+            return tuple(self.decode(item) for item in value)
+        if not isinstance(value, dict):
+            return value
+        if "array" in value:
+            return self._arrays[value["array"]]
+        text = canonical(value)
+        if text not in self._built:
+            self._built[text] = self._build(value)
+        return self._built[text]
+
+    def _build(self, value: dict[str, Any]) -> Any:
+        given = {name: self.decode(item) for name, item in value.items() if name != "kind"}
+        return Activation(given["name"]) if value["kind"] == "Activation" else KINDS[value["kind"]](**given)

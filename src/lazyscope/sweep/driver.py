@@ -1,0 +1,111 @@
+"""The driver: sends the unfinished tasks of a plan to workers and writes down what comes back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lazyscope.errors import LazyscopeError
+from lazyscope.progress import report
+from lazyscope.sweep import lock, pool
+from lazyscope.sweep.plan import Plan, Task
+from lazyscope.sweep.store import Status, Store
+
+_SETBACKS = 3  # times that workers may die, one after another, before anything is finished in between
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a run did: tasks that had a result already, tasks computed, and (task, message) of those that failed."""
+
+    plan: str
+    tasks: int
+    reused: int
+    computed: int
+    failures: tuple[tuple[str, str], ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every task has its result."""
+        return self.reused + self.computed == self.tasks
+
+
+def run(
+    plan: Plan,
+    store: str | os.PathLike[str],
+    *,
+    workers: int | None = None,
+    backend: str = "loky",
+    address: str | None = None,
+) -> Summary:
+    """Compute what the store does not have yet, and return what was done.
+
+    Parameters
+    ----------
+    plan
+        The tasks. A name stands for one plan in a store: a changed plan needs another name.
+    store
+        A file, made if it is missing. Every result is in it for good before the next is waited for.
+    workers
+        Processes to use: all cores by default. With 1, this process does the work. The numbers are the same.
+    backend, address
+        "loky" for processes here, "dask" for the cluster whose scheduler is at `address`.
+
+    Examples
+    --------
+    >>> import tempfile, lazyscope as ls
+    >>> from lazyscope import sweep
+    >>> plan = sweep.Plan.grid("demo", [ls.QuadraticTarget([2.0, 1.0])], [ls.Trained()], widths=[1, 2], draws=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first, again = (sweep.run(plan, f"{folder}/demo.sqlite", workers=1) for _ in range(2))
+    >>> first.computed, again.computed, again.reused
+    (2, 0, 2)
+    """
+    with Store.writing(store) as opened:
+        opened.enrol(plan)
+        finished = opened.finished()
+        left = {task.key: task for task in _longest_first(plan.tasks) if task.key not in finished}
+        reused = len(plan.tasks) - len(left)
+        failures = _work(left, opened, len(plan.tasks), workers, backend, address) if left else ()
+    return Summary(plan.name, len(plan.tasks), reused, len(plan.tasks) - reused - len(failures), failures)
+
+
+def _longest_first(tasks: Iterable[Task]) -> list[Task]:
+    """Order tasks so that none of the long ones is left alone at the end: simulations first, then wide networks."""
+    return sorted(tasks, key=lambda task: (task.draw.fidelity != "simulate", -task.draw.widths[0]))
+
+
+def _work(
+    left: dict[str, Task], store: Store, total: int, count: int | None, backend: str, address: str | None
+) -> tuple[tuple[str, str], ...]:
+    """Do the tasks that are left, again if their workers die, and return the messages of those that failed."""
+    failures: list[tuple[str, str]] = []
+    setbacks = 0
+    with pool.opened(count, backend, address) as outcomes:
+        report(total - len(left), total, next(iter(left.values())).label)
+        while left:
+            try:
+                for outcome in outcomes(list(left.values())):
+                    store.add(outcome)
+                    task = left.pop(outcome.key)
+                    setbacks = 0
+                    if outcome.failure is not None:
+                        failures.append((f"{task.label}, draw {task.draw.number}", outcome.failure))
+                    report(total - len(left), total, task.label)
+            except pool.WorkersLost as loss:
+                setbacks += 1
+                if setbacks >= _SETBACKS:
+                    raise LazyscopeError(
+                        f"Workers died {setbacks} times without finishing a task ({loss}) "
+                        f"{total - len(left)} of {total} are done and kept. If memory was short, "
+                        "run again with fewer workers."
+                    ) from loss
+    return tuple(failures)
+
+
+def status(store: str | os.PathLike[str]) -> tuple[list[Status], str | None]:
+    """Return how far each plan of a store has come, and who is filling it, if anybody is."""
+    with Store.reading(store) as opened:
+        return opened.statuses(), lock.holder(Path(store))

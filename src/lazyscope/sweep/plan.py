@@ -1,0 +1,141 @@
+"""A plan: the tasks of a sweep, each known by the fingerprint of all that its numbers depend on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from lazyscope.checks import whole_number, whole_numbers
+from lazyscope.draws import Draw
+from lazyscope.errors import InvalidParameter
+from lazyscope.problems.base import Problem
+from lazyscope.regimes import Regime
+from lazyscope.simulate.protocol import SGD
+from lazyscope.sweep.content import Array, Encoder, canonical, digest
+
+NUMERICS: dict[str, str] = {"exact": "1", "simulate": "1"}
+"""The version of the numbers, by fidelity: part of every fingerprint. Bump it in the commit that changes a result,
+be it in the last digit; stored results of the old version are then kept, and never mixed with new ones."""
+
+_NAME = re.compile(r"\w[\w .+-]{0,99}")
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A draw at one width, its full specification as text, and the fingerprint of that.
+
+    `arrays` are those that the specification names by their digest.
+    """
+
+    draw: Draw
+    specification: str
+    key: str
+    arrays: Mapping[str, Array]
+
+    @property
+    def label(self) -> str:
+        """A few words for a progress bar."""
+        return f"{self.draw.fidelity} {self.draw.regime.label}, N = {self.draw.widths[0]}"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A name and the tasks that go by it; a task that is there twice is one task.
+
+    >>> import lazyscope as ls
+    >>> problem, regimes = ls.QuadraticTarget.exponential(20), (ls.RandomFeatures("relu"), ls.Trained())
+    >>> plan = Plan.grid("demo", [problem], regimes, ["exact", "simulate"], widths=[5, 10, 40], draws=2)
+    >>> len(plan.tasks)
+    24
+    """
+
+    name: str
+    tasks: tuple[Task, ...]
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(str(self.name)):
+            must = "begin with a letter or a digit, and go on with at most 99 of these, blanks or any of _ . + -"
+            raise InvalidParameter.of("Plan", "name", must, repr(self.name))
+        if not self.tasks:
+            must = "hold at least one task: a problem, a regime, a fidelity and a width"
+            raise InvalidParameter.of("Plan", "tasks", must, "none")
+        object.__setattr__(self, "tasks", tuple({task.key: task for task in self.tasks}.values()))
+
+    @classmethod
+    def of(cls, name: str, draws: Iterable[Draw]) -> Plan:
+        """Return the plan of these draws, one task for each of their widths; contradictions are refused here."""
+        encoder = Encoder()
+        return cls(name, tuple(task for draw in draws for task in _tasks(draw.settled(), encoder)))
+
+    @classmethod
+    def grid(
+        cls,
+        name: str,
+        problems: Sequence[Problem],
+        regimes: Sequence[Regime],
+        fidelities: Sequence[Literal["exact", "simulate"]] = ("exact",),
+        *,
+        widths: Any,
+        draws: int = 1,
+        seed: int = 0,
+        samples: int | None = None,
+        protocol: SGD | None = None,
+    ) -> Plan:
+        """Return the plan of every combination; one that no verb serves is refused now, not in the middle of the night.
+
+        Random features are fitted to `samples`; SGD follows `protocol` or, without one, the paper's on `samples`.
+        """
+        for fidelity in fidelities:
+            if fidelity not in NUMERICS:
+                raise InvalidParameter.of("Plan", "fidelity", f"be {' or '.join(NUMERICS)}", repr(fidelity))
+        sizes = tuple(dict.fromkeys(whole_numbers(widths, "Plan", "widths").ravel().tolist()))
+        numbers = range(whole_number(draws, "Plan", "draws"))
+        seed = whole_number(seed, "Plan", "seed", least=0)
+        samples = None if samples is None else whole_number(samples, "Plan", "samples")
+        some = (
+            replace(draw, number=number, **_settings(draw, samples, protocol))
+            for problem in problems
+            for regime in regimes
+            for fidelity in fidelities
+            for draw in [Draw(fidelity, problem, regime, sizes, seed=seed)]
+            for number in numbers
+        )
+        return cls.of(name, some)
+
+    @classmethod
+    def union(cls, name: str, plans: Iterable[Plan]) -> Plan:
+        """Return one plan with the tasks of several."""
+        return cls(name, tuple(task for plan in plans for task in plan.tasks))
+
+    @property
+    def digest(self) -> str:
+        """The fingerprint of the plan: that of its tasks, in order."""
+        return digest(" ".join(task.key for task in self.tasks))
+
+
+def _settings(draw: Draw, samples: int | None, protocol: SGD | None) -> dict[str, Any]:
+    """Return what a draw takes of the two: an exact value neither, a fit the samples, SGD the protocol before them."""
+    arguments = draw.claim.arguments
+    if draw.fidelity == "exact":
+        return {}
+    return {"protocol": protocol} if protocol is not None and "protocol" in arguments else {"samples": samples}
+
+
+def _tasks(draw: Draw, encoder: Encoder) -> Iterator[Task]:
+    """Yield the widths of a settled draw, each by itself: the finer the tasks, the less a crash can lose."""
+    written = encoder.encode(draw) | {"numerics": f"{draw.fidelity} {NUMERICS[draw.fidelity]}"}
+    arrays = {name: encoder.arrays[name] for name in _named(written)}
+    for N in draw.widths:
+        specification = canonical(written | {"widths": [N]})
+        yield Task(replace(draw, widths=(N,)), specification, digest(specification), arrays)
+
+
+def _named(written: Any) -> set[str]:
+    """Return the digests of the arrays that an encoded value names."""
+    if isinstance(written, list):
+        return set().union(*map(_named, written))
+    if isinstance(written, dict):
+        return {written["array"]} if "array" in written else _named(list(written.values()))
+    return set()

@@ -1,0 +1,334 @@
+"""The store of a sweep: one SQLite file that takes each result as it arrives, and gives it back bit for bit.
+
+One process writes, the driver; others may read meanwhile. A file that is not a store is recognised before SQLite
+opens it for writing, and left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from lazyscope.draws import Row
+from lazyscope.errors import InvalidParameter, LazyscopeError, UnreadableFile
+from lazyscope.files import check_folder, replacing
+from lazyscope.results import jsonable
+from lazyscope.sweep import lock
+from lazyscope.sweep.content import Array, Decoder, array_digest, canonical, digest, portable
+from lazyscope.sweep.plan import Plan, Task
+
+APPLICATION = 0x4C5A5343  # "LZSC", in the header of the file: what says that a database is ours
+LAYOUT = 1  # of the tables; in the header too
+_PATIENCE = 10.0  # seconds that a connection waits for another to let go
+
+_TABLES = """
+CREATE TABLE tasks (key TEXT PRIMARY KEY, specification TEXT NOT NULL);
+CREATE TABLE arrays (digest TEXT PRIMARY KEY, dtype TEXT NOT NULL, shape TEXT NOT NULL, bytes BLOB NOT NULL);
+CREATE TABLE plans (name TEXT PRIMARY KEY, digest TEXT NOT NULL);
+CREATE TABLE members (
+    plan TEXT NOT NULL REFERENCES plans, position INTEGER NOT NULL, task TEXT NOT NULL REFERENCES tasks,
+    PRIMARY KEY (plan, position)
+);
+CREATE TABLE results (
+    task TEXT PRIMARY KEY REFERENCES tasks, result TEXT NOT NULL, digest TEXT NOT NULL,
+    seconds REAL NOT NULL, versions TEXT NOT NULL, finished TEXT NOT NULL
+);
+CREATE TABLE failures (task TEXT PRIMARY KEY REFERENCES tasks, message TEXT NOT NULL, finished TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What became of a task: a row of results, or the message of the error that it ended with."""
+
+    key: str
+    row: Row | None
+    failure: str | None
+    seconds: float
+    versions: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a plan has come: its tasks, those with a result, those that failed last time, and seconds of work."""
+
+    plan: str
+    tasks: int
+    done: int
+    failed: int
+    seconds: float
+
+
+class Store:
+    """An open store. `writing` makes it if need be and holds it alone; `reading` changes nothing."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path, self._db = path, connection
+
+    # -- opening -----------------------------------------------------------------------------------------
+
+    @classmethod
+    @contextmanager
+    def writing(cls, path: str | os.PathLike[str]) -> Iterator[Store]:
+        """Open a store to fill it; refuse a place that cannot be written, and a file that is something else."""
+        file = Path(path)
+        if file.is_dir():
+            raise InvalidParameter.of("sweep", "store", "be a file", f"the folder {file}")
+        check_folder(file.parent, "sweep", "store")
+        if file.exists():
+            _recognise(file)  # before even the lock file is made
+            if not os.access(file, os.W_OK):
+                raise InvalidParameter.of("sweep", "store", "be a file that you may write to", file)
+        with _told(file), lock.alone(file):
+            if not file.exists():
+                _make(file)
+            with cls.reading(file) as store:
+                store.check()
+            with closing(sqlite3.connect(file, isolation_level=None, timeout=_PATIENCE)) as db:
+                # A commit appends to a log and syncs it (FULL) before it returns: what was acknowledged survives the
+                # death of the process and the loss of power. A sync costs milliseconds, a task seconds.
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = FULL")
+                try:
+                    yield cls(file, db)
+                finally:
+                    # At rest the store is one plain file; a reader that is looking on keeps the log a little longer.
+                    db.execute("PRAGMA busy_timeout = 0")
+                    with suppress(sqlite3.OperationalError):
+                        db.execute("PRAGMA journal_mode = DELETE")
+
+    @classmethod
+    @contextmanager
+    def reading(cls, path: str | os.PathLike[str]) -> Iterator[Store]:
+        """Open a store to look at it, also while it is being filled."""
+        file = Path(path)
+        if not file.is_file():
+            got = "a folder" if file.is_dir() else "no such file"
+            raise UnreadableFile(f"The store {file} must be a file. Got {got} instead. Check the path.")
+        with _told(file):
+            _recognise(file)
+            uri = _uri(file, "mode=ro")
+            with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE)) as db:
+                yield cls(file, db)
+
+    def check(self) -> None:
+        """Refuse a file whose pages do not hang together."""
+        (found,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise _damaged(self.path, " ".join(str(found).split()))
+
+    # -- plans -------------------------------------------------------------------------------------------
+
+    def enrol(self, plan: Plan) -> None:
+        """Write down a plan and its tasks; refuse another plan under a name that is taken."""
+        known = self._db.execute("SELECT digest FROM plans WHERE name = ?", (plan.name,)).fetchone()
+        if known is not None:
+            if known[0] != plan.digest:
+                raise self._changed(plan)
+            return
+        arrays = {name: array for task in plan.tasks for name, array in task.arrays.items()}
+        with self._transaction():
+            self._db.executemany("INSERT OR IGNORE INTO arrays VALUES (?, ?, ?, ?)", map(_array_row, arrays.items()))
+            tasks = ((task.key, task.specification) for task in plan.tasks)
+            self._db.executemany("INSERT OR IGNORE INTO tasks VALUES (?, ?)", tasks)
+            self._db.execute("INSERT INTO plans VALUES (?, ?)", (plan.name, plan.digest))
+            members = ((plan.name, i, task.key) for i, task in enumerate(plan.tasks))
+            self._db.executemany("INSERT INTO members VALUES (?, ?, ?)", members)
+
+    def _changed(self, plan: Plan) -> InvalidParameter:
+        before = [json.loads(text) for _, text in self._members(plan.name)]
+        now = [json.loads(task.specification) for task in plan.tasks]
+        must = f"stay what it was when {plan.name!r} was first run with {self.path}"
+        advice = "Give the changed plan another name or another store."
+        return InvalidParameter.of("sweep", "plan", must, f"a change of {_difference(before, now)}", advice)
+
+    def names(self) -> list[str]:
+        """Return the names of the plans."""
+        return [str(name) for (name,) in self._db.execute("SELECT name FROM plans ORDER BY name")]
+
+    def plan(self, name: str | None = None) -> Plan:
+        """Return a plan from what the store has written down; without a name, the only one."""
+        names = self.names()
+        if name is None and len(names) == 1:
+            name = names[0]
+        if name not in names:
+            must = f"be one of the plans of {self.path}: {', '.join(names) or 'it has none'}"
+            raise InvalidParameter.of("sweep", "plan", must, "none" if name is None else repr(name))
+        decoder = Decoder(self._arrays())
+        return Plan(name, tuple(self._task(key, text, decoder) for key, text in self._members(name)))
+
+    def _members(self, name: str) -> list[tuple[str, str]]:
+        query = "SELECT key, specification FROM members JOIN tasks ON task = key WHERE plan = ? ORDER BY position"
+        return self._db.execute(query, (name,)).fetchall()
+
+    def _task(self, key: str, text: str, decoder: Decoder) -> Task:
+        if digest(text) != key:
+            raise _damaged(self.path, f"task {key[:8]} is not what its fingerprint says")
+        written = json.loads(text)
+        del written["numerics"]
+        return Task(decoder.decode(written), text, key, {})
+
+    def _arrays(self) -> dict[str, Array]:
+        arrays = {}
+        for name, dtype, shape, data in self._db.execute("SELECT * FROM arrays"):
+            arrays[name] = np.frombuffer(data, dtype=np.dtype(dtype)).reshape(json.loads(shape))
+            if array_digest(arrays[name]) != name:
+                raise _damaged(self.path, f"array {name[:8]} is not what its fingerprint says")
+        return arrays
+
+    # -- results -----------------------------------------------------------------------------------------
+
+    def add(self, outcome: Outcome) -> None:
+        """Take an outcome, for good once this returns."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        with self._transaction():
+            self._db.execute("DELETE FROM failures WHERE task = ?", (outcome.key,))
+            if outcome.row is None:
+                self._db.execute("INSERT INTO failures VALUES (?, ?, ?)", (outcome.key, outcome.failure, now))
+                return
+            text = canonical({name: _as_written(array) for name, array in outcome.row.items()})
+            values = (outcome.key, text, digest(text), outcome.seconds, outcome.versions, now)
+            self._db.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)", values)
+
+    def finished(self) -> set[str]:
+        """Return the keys of all tasks that have a result."""
+        return {key for (key,) in self._db.execute("SELECT task FROM results")}
+
+    def rows(self, keys: Iterable[str]) -> dict[str, Row]:
+        """Return the results of those of these tasks that have one."""
+        found = {}
+        for key in keys:
+            stored = self._db.execute("SELECT result, digest FROM results WHERE task = ?", (key,)).fetchone()
+            if stored is not None:
+                if digest(stored[0]) != stored[1]:
+                    raise _damaged(self.path, f"the result of task {key[:8]} is not what its fingerprint says")
+                found[key] = {name: _as_array(value) for name, value in json.loads(stored[0]).items()}
+        return found
+
+    def failures(self, plan: str) -> dict[str, str]:
+        """Return key → message of the tasks of a plan that failed when they were last tried."""
+        query = "SELECT key, message FROM failures f JOIN tasks ON f.task = key JOIN members m ON m.task = key "
+        return dict(self._db.execute(query + "WHERE plan = ? ORDER BY position", (plan,)))
+
+    def versions(self, plan: str) -> list[str]:
+        """Return what computed the results of a plan, each different set of versions once."""
+        query = "SELECT DISTINCT versions FROM results r JOIN members m ON r.task = m.task WHERE plan = ? ORDER BY 1"
+        return [str(text) for (text,) in self._db.execute(query, (plan,))]
+
+    def statuses(self) -> list[Status]:
+        """Return how far each plan has come."""
+        query = (
+            "SELECT plan, count(*), count(r.task), count(f.task), coalesce(sum(seconds), 0.0) FROM members m "
+            "LEFT JOIN results r ON r.task = m.task LEFT JOIN failures f ON f.task = m.task GROUP BY plan ORDER BY plan"
+        )
+        return [Status(*row) for row in self._db.execute(query)]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+
+def _make(file: Path) -> None:
+    """Make an empty store beside its place, and move it there whole: half a store is never seen."""
+    with replacing(file) as part, closing(sqlite3.connect(part)) as db:
+        db.executescript(f"BEGIN; {_TABLES} COMMIT;")
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
+        db.execute(f"PRAGMA user_version = {LAYOUT}")
+
+
+def _recognise(file: Path) -> None:
+    """Refuse what is no store of ours, or a damaged one, without changing a byte of it or of its log.
+
+    `immutable` has SQLite read the file alone: a log beside it, which an ordinary connection would work off and remove,
+    is not touched.
+    """
+    must = "be a store that lazyscope made, or a new file"
+    advice = "Choose another file; this one was left as it is."
+    try:
+        with closing(sqlite3.connect(_uri(file, "immutable=1"), uri=True)) as db:
+            (application,) = db.execute("PRAGMA application_id").fetchone()
+            (layout,) = db.execute("PRAGMA user_version").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise UnreadableFile(f"The file {file} must {must}. Got other content instead ({error}). {advice}") from None
+    if application != APPLICATION:
+        got = "another database" if file.stat().st_size else "an empty file"
+        raise UnreadableFile(f"The file {file} must {must}. Got {got} instead. {advice}")
+    if layout != LAYOUT:
+        got = f"layout {layout} where this version of lazyscope knows {LAYOUT}"
+        raise UnreadableFile(f"The store {file} must be of a layout that is known. Got {got} instead. {advice}")
+
+
+def _uri(file: Path, mode: str) -> str:
+    return f"file:{quote(str(file.resolve()))}?{mode}"
+
+
+def _damaged(file: Path, what: str) -> UnreadableFile:
+    return UnreadableFile(
+        f"The store {file} must be whole. Got a damaged file instead ({what}). Restore it from a copy, or run again "
+        "with another store."
+    )
+
+
+@contextmanager
+def _told(file: Path) -> Iterator[None]:
+    """Say in one line what SQLite or the system has against the file."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:  # locked, full, read-only, no longer there
+        raise LazyscopeError(f"The store {file} could not be used: {error}. What it holds is kept.") from error
+    except sqlite3.DatabaseError as error:
+        raise _damaged(file, str(error)) from error
+
+
+def _array_row(item: tuple[str, Array]) -> tuple[str, str, str, bytes]:
+    name, array = item
+    plain = portable(array)
+    return name, plain.dtype.str, json.dumps(plain.shape), plain.tobytes()
+
+
+def _as_written(array: Array) -> dict[str, Any]:
+    """Write an array by the shortest digits that give its very bits back; ∞ as in every other file of lazyscope."""
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "values": jsonable(array.ravel())}
+
+
+def _as_array(written: Mapping[str, Any]) -> Array:
+    dtype = np.dtype(written["dtype"])
+    number: Callable[[Any], Any] = float if dtype.kind == "f" else dtype.type
+    return np.array([number(value) for value in written["values"]], dtype=dtype).reshape(written["shape"])
+
+
+def _difference(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:
+    """Name the fields in which two lists of specifications differ, with their values where these are short."""
+    told = []
+    for field in now[0]:
+        old, new = (dict.fromkeys(_shown(task[field]) for task in tasks) for tasks in (before, now))
+        if set(old) != set(new):
+            told.append(f"{field} from {_listed(old)} to {_listed(new)}")
+    return " and ".join(told) if told else "which combinations there are, or their order"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{value['kind']} {digest(canonical(value))[:6]}"
+    return str(value[0]) if isinstance(value, list) else str(value)
+
+
+def _listed(values: Iterable[str], most: int = 8) -> str:
+    shown = list(values)
+    return ", ".join(shown[:most]) + (", …" if len(shown) > most else "")

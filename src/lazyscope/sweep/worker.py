@@ -1,0 +1,113 @@
+"""What a worker does: one task, from its own specification alone, with one thread in the linear algebra.
+
+The last bits of a matrix product depend on the number of threads. With one of them, where a task runs and beside how
+many others never shows in its numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from lazyscope.draws import Draw
+from lazyscope.errors import LazyscopeError
+from lazyscope.sweep.plan import NUMERICS
+from lazyscope.sweep.store import Outcome
+
+_LOOK = 1.0  # seconds between two looks of a worker for its driver
+
+
+def compute(draw: Draw, key: str, numerics: str, driver: int | None = None) -> Outcome:
+    """Compute one task. An error becomes part of the outcome: a sweep does not end because one of its tasks does."""
+    if driver is not None:
+        _die_with(driver)
+    began = time.perf_counter()
+    row, failure = None, None
+    try:
+        if numerics != NUMERICS[draw.fidelity]:
+            raise LazyscopeError("This worker runs another version of lazyscope than the driver. Install the same one.")
+        with one_thread():
+            row = draw.compute()
+        bad = [name for name, values in row.items() if values.dtype.kind == "f" and np.isnan(values).any()]
+        if bad:
+            row, failure = None, f"NaN in {', '.join(bad)}, which no result may have."
+    except LazyscopeError as error:
+        failure = str(error)
+    except MemoryError as error:
+        failure = f"Out of memory ({error})." if str(error) else "Out of memory."
+    except Exception as error:  # a mistake in the code, ours or a library's: kept with the task it belongs to
+        failure = " ".join(f"{type(error).__name__}: {error}".split())
+    return Outcome(key, row, failure, time.perf_counter() - began, versions())
+
+
+_busy = threading.Lock()
+_tasks_here = 0
+_limits: Any = None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold the linear algebra of this process to one thread, until the last of the tasks inside is done.
+
+    The limit belongs to the process, while the workers of a Dask cluster run several tasks in threads: the first to
+    come sets it, the last to go lifts it. All libraries are loaded first: one that comes later would not be held.
+    """
+    import scipy.linalg  # noqa: F401 (brings a BLAS of its own)
+    from threadpoolctl import threadpool_limits
+
+    global _tasks_here, _limits
+    with _busy:
+        if _tasks_here == 0:
+            _limits = threadpool_limits(limits=1)
+        _tasks_here += 1
+    try:
+        yield
+    finally:
+        with _busy:
+            _tasks_here -= 1
+            if _tasks_here == 0:
+                _limits.restore_original_limits()
+
+
+@cache
+def versions() -> str:
+    """Return what the numbers were computed with, down to the kernels of the BLAS: part of their provenance."""
+    import scipy
+    from threadpoolctl import threadpool_info
+
+    from lazyscope import __version__
+
+    blas = {
+        f"{library['internal_api']} {library['version']} {library.get('architecture', '')}".strip()
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
+    }
+    names = {"lazyscope": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
+    return json.dumps(names | {"python": platform.python_version(), "blas": ", ".join(sorted(blas))})
+
+
+_watching = False
+
+
+def _die_with(driver: int) -> None:
+    """End this process soon after its driver has, however that ended; loky would let it idle for five minutes."""
+    global _watching
+    if _watching:
+        return
+    _watching = True
+
+    def watch() -> None:
+        while os.getppid() == driver:
+            time.sleep(_LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="lazyscope-watch").start()
