@@ -13,15 +13,18 @@ PACKAGE = Path(lazyscope.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 # Each layer may import its own and those before it.
 LAYERS = [
-    {"errors", "checks", "progress"},
+    {"errors", "checks", "progress", "compiled"},
     {"matrices", "quadrature", "named_activations"},
     {"activations", "problems"},
     {"regimes"},
     {"weights", "evidence", "results"},
     {"limits", "exact", "simulate"},
     {"registry"},
+    {"draws"},
     {"verbs"},
-    {"files", "plotting", "figures"},
+    {"files", "plotting"},
+    {"sweep"},
+    {"figures"},
     {"cli"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazyscope.checks import positive_numbers, whole_number, whole_numbers
+from lazyscope.draws import Draw, Row, assemble
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence import Claim, Fidelity
 from lazyscope.problems.base import Problem
@@ -97,7 +98,7 @@ def exact(problem: Problem, regime: Regime, *, width: Any = None, draws: int = 1
     >>> print(f"{result.risk:.3f} ± {result.stderr:.3f} against {theory.risk:.3f}")
     0.373 ± 0.001 against 0.372
     """
-    claim = _claim_over("width", "exact", problem, regime)
+    _claim_over("width", "exact", problem, regime)
     weights = getattr(regime, "weights", None)
     if width is None and isinstance(weights, FixedWeights):
         width = weights.W.shape[1]
@@ -109,24 +110,22 @@ def exact(problem: Problem, regime: Regime, *, width: Any = None, draws: int = 1
     seed = whole_number(seed, "exact", "seed", least=0)
     if isinstance(weights, FixedWeights) and draws > 1:
         raise InvalidParameter.of("exact", "draws", "be 1 with FixedWeights: nothing is drawn", draws)
-    rows: list[dict[str, Any]] = []
-    total = widths.size * draws
-    for N in np.atleast_1d(widths).tolist():
-        for draw in range(draws):
-            report(len(rows), total, f"{regime.label}, N = {N}")
-            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(draw, N)))
-            rows.append(claim.evaluate(problem, regime, N, rng))
-    report(total, total, "done")
-    table = {name: np.array([row[name] for row in rows]).reshape(-1, draws) for name in rows[0]}
-    outer = ("width",) if widths.ndim else ()
-    return dataset(
-        {"width": (outer, widths), "rho": (outer, widths / problem.d)},
-        _over_draws(table, outer, best=claim.best_of_draws),
-        claim=claim,
-        problem=problem,
-        regime=regime,
-        arguments={"width": width, "draws": draws, "seed": seed},
+    return _over_draws(
+        Draw("exact", problem, regime, tuple(np.atleast_1d(widths).tolist()), 0, seed), draws, not widths.ndim
     )
+
+
+def _over_draws(first: Draw, draws: int, scalar: bool) -> xr.Dataset:
+    """Compute draw after draw, and report: all widths at once where they share a stream, else one by one."""
+    together = [first.widths] if first.protocol is not None else [(N,) for N in first.widths]
+    plan = [replace(first, number=k, widths=widths) for widths in together for k in range(draws)]
+    rows: list[Row] = []
+    for draw in plan:
+        sizes = f"N = {', '.join(map(str, draw.widths))}, " if len(draw.widths) < 4 else ""
+        report(len(rows), len(plan), f"{draw.regime.label}, {sizes}draw {draw.number + 1} of {draws}")
+        rows.append(draw.compute())
+    report(len(plan), len(plan), "done")
+    return assemble(plan, rows, scalar)
 
 
 def _claim_over(argument: str, fidelity: Fidelity, problem: Problem, regime: Regime) -> Claim:
@@ -136,29 +135,6 @@ def _claim_over(argument: str, fidelity: Fidelity, problem: Problem, regime: Reg
         must = f"be a network, whose risk depends on {argument}"
         raise InvalidParameter.of(fidelity, "regime", must, regime, "Use lazyscope.bayes(problem).")
     return claim
-
-
-def _over_draws(table: dict[str, Any], outer: tuple[str, ...], best: bool) -> dict[str, tuple[tuple[str, ...], Any]]:
-    """Reduce (width, draw) tables: the risk to its mean (or best) and standard error, the rest as it is."""
-    risk = table["risk"]
-    draws = risk.shape[1]
-
-    def shaped(values: Any) -> Any:
-        return values if outer else values[0]
-
-    variables = {"risk": (outer, shaped(risk.min(axis=1) if best else risk.mean(axis=1)))}
-    if draws > 1:
-        if not best:
-            variables["stderr"] = (outer, shaped(risk.std(axis=1, ddof=1) / np.sqrt(draws)))
-        variables["risk_draws"] = ((*outer, "draw"), shaped(risk))
-    for name, values in table.items():
-        if name != "risk":
-            single = draws == 1
-            variables[name] = (
-                outer if single else (*outer, "draw"),
-                shaped(values[:, 0] if single else values),
-            )
-    return variables
 
 
 def bayes(problem: Problem, *, fidelity: Fidelity = "limit") -> xr.Dataset:
@@ -230,73 +206,11 @@ def simulate(
     >>> bool(floor.risk < result.risk < floor.risk + 0.02)
     True
     """
-    claim = _claim_over("width", "simulate", problem, regime)
+    _claim_over("width", "simulate", problem, regime)
     widths = whole_numbers(width, "simulate", "width")
     draws = whole_number(draws, "simulate", "draws")
     seed = whole_number(seed, "simulate", "seed", least=0)
     if samples is not None:
         samples = whole_number(samples, "simulate", "samples")
-    flat = np.atleast_1d(widths).tolist()
-    by_sgd = "protocol" in claim.arguments
-    if protocol is not None and not by_sgd:
-        must = "be left out: random features are fitted, not trained"
-        raise InvalidParameter.of("simulate", "protocol", must, protocol)
-    if protocol is not None and not isinstance(protocol, SGD):
-        raise InvalidParameter.of("simulate", "protocol", "be an SGD(…)", type(protocol).__name__)
-    plan = protocol or SGD()
-    if by_sgd and samples is not None:
-        if samples < plan.batch:
-            raise InvalidParameter.of("simulate", "samples", f"fill at least one batch of {plan.batch}", samples)
-        plan = replace(plan, steps=samples // plan.batch)
-    rows = []
-    for draw in range(draws):
-        report(draw, draws, f"{regime.label}, draw {draw + 1} of {draws}")
-        if by_sgd:
-            rows.append(claim.evaluate(problem, regime, flat, plan, seed, draw))
-        else:
-            rows.append(claim.evaluate(problem, regime, flat, samples or 500_000, plan.test, seed, draw))
-    report(draws, draws, "done")
-    outer = ("width",) if widths.ndim else ()
-    variables = _trained(rows, plan) if by_sgd else _fitted(rows)
-    coordinates: dict[str, tuple[tuple[str, ...], Any]] = {
-        "width": (outer, widths),
-        "rho": (outer, widths / problem.d),
-    }
-    if by_sgd:
-        coordinates["step_size"] = (("step_size",), np.array(plan.step_sizes))
-        coordinates["samples"] = (("samples",), rows[0]["samples"][1])
-    if not widths.ndim:
-        variables = {name: (dims[1:], values[0]) for name, (dims, values) in variables.items()}
-    arguments = {"width": width, "samples": samples, "draws": draws, "seed": seed}
-    return dataset(
-        coordinates,
-        variables,
-        claim=claim,
-        problem=problem,
-        regime=regime,
-        arguments=arguments | ({"protocol": asdict(plan)} if by_sgd else {}),
-    )
-
-
-def _fitted(rows: list[dict[str, Any]]) -> dict[str, tuple[tuple[str, ...], Any]]:
-    """Average fits over draws: (width, draw) tables of risk and training error."""
-    risk, train = (np.stack([row[name][1] for row in rows], axis=1) for name in ("risk", "train"))
-    variables = _over_draws({"risk": risk}, ("width",), best=False)
-    variables["train"] = (("width",), train.mean(axis=1))
-    return variables
-
-
-def _trained(rows: list[dict[str, Any]], plan: SGD) -> dict[str, tuple[tuple[str, ...], Any]]:
-    """Average traces over draws and keep, at each width, the step size whose mean risk at the end is lowest."""
-    trace = np.stack([row["trace"][1] for row in rows])  # (draw, width, step size, samples)
-    tested = np.stack([row["tested"][1] for row in rows])
-    final = trace[..., -1].mean(axis=0)
-    best = np.argmin(final, axis=1)
-    here = np.arange(len(best))
-    variables = _over_draws({"risk": trace[:, here, best, -1].T}, ("width",), best=False)
-    variables["tested"] = (("width",), tested[:, here, best].mean(axis=0))
-    variables["step_size_best"] = (("width",), np.array(plan.step_sizes)[best])
-    variables["trace"] = (("width", "samples"), trace[:, here, best].mean(axis=0))
-    variables["risk_by_step"] = (("width", "step_size"), final)
-    variables["diverged"] = (("width", "step_size"), ~np.isfinite(final))
-    return variables
+    first = Draw("simulate", problem, regime, tuple(np.atleast_1d(widths).tolist()), 0, seed, samples, protocol)
+    return _over_draws(first.settled(), draws, not widths.ndim)

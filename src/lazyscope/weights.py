@@ -40,6 +40,11 @@ def covariance(problem: Problem, regime: Lazy) -> FloatArray:
     return Gamma / matrices.inner(Gamma, problem.covariance)
 
 
+def generator(seed: int, draw: int, width: int) -> np.random.Generator:
+    """Return the generator of the weights of one draw at one width: `exact` and `simulate` see the same weights."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(draw, width)))
+
+
 def draw(problem: Problem, regime: Lazy, width: int, rng: np.random.Generator) -> FloatArray:
     """Draw w_i ~ N(0, Γ), or take the fixed weights: shape (N, d), a row for each neuron."""
     if isinstance(regime.weights, FixedWeights):

@@ -2,13 +2,25 @@
 
 import numpy as np
 import pytest
-from scipy.linalg.blas import dgemm
 
 import lazyscope as ls
-from lazyscope.simulate import sgd, square
+from lazyscope.activations import Activation
+from lazyscope.simulate import network, sgd, square, tangent
 from lazyscope.simulate.stream import Law, batches, draw, law_of
 
-KINDS = [square.Networks, square.Tangents]
+SQUARE = Activation("square")
+
+
+def trained(starts, widths, steps):
+    return square.SquareNetworks(starts, widths, steps)
+
+
+def lazy(starts, widths, steps, sigma=SQUARE):
+    return tangent.Tangents(starts, widths, steps, sigma)
+
+
+def two_layers(starts, widths, steps, sigma=SQUARE):
+    return network.Networks(starts, widths, steps, sigma)
 
 
 def data(d, seed=0):
@@ -21,27 +33,38 @@ def starts(d, widths, seed=1):
     return [rng.standard_normal((N, d), dtype=np.float32) / np.float32(np.sqrt(d)) for N in widths]
 
 
-def in_double(pack):
+def in_double(pack, weights=None):
     """The same models in float64, so that rounding cannot hide a difference, nor make one."""
-    pack.sgemm = dgemm
-    for name in ("state", "owner", "fixed"):
+    for name in ("state", "fixed"):
         if hasattr(pack, name):
             setattr(pack, name, np.asfortranarray(getattr(pack, name), dtype=np.float64))
     for name in ("a", "c", "N", "step_size"):
-        setattr(pack, name, getattr(pack, name).astype(np.float64))
+        if hasattr(pack, name):
+            setattr(pack, name, getattr(pack, name).astype(np.float64))
+    if weights is not None:
+        (pack.fixed if hasattr(pack, "fixed") else pack.state)[:] = np.concatenate(weights).T
     return pack
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_more_than_d_weights_are_trained_as_d_step_by_step(kind):
+def uncompressed(monkeypatch):
+    for module in (square, tangent):
+        monkeypatch.setattr(module, "compressed", lambda W: W)
+
+
+def risk_of(law, pack, m):
+    return sgd.population.risk(law, pack.form(m), float(pack.c[m]))
+
+
+@pytest.mark.parametrize("kind", [trained, lazy])
+def test_more_than_d_weights_are_trained_as_d_step_by_step(kind, monkeypatch):
     d, widths, steps = 10, [10, 25, 80], [0.002, 0.004, 0.003]
     law = data(d)
-    W = [W.astype(np.float64) for W in starts(d, widths)]
-    full, small = in_double(kind(W, widths, steps)), in_double(kind([V[:d] for V in W], widths, steps))
-    exactly = [V if len(V) <= d else np.linalg.qr(V, mode="r") for V in W]  # float64, where `compressed` rounds to 32
-    for pack, weights in ((full, W), (small, exactly)):
-        target = pack.fixed if kind is square.Tangents else pack.state
-        target[:] = np.concatenate(weights).T
+    W = starts(d, widths)
+    # R in float64, where `compressed` rounds to 32
+    small = in_double(kind(W, widths, steps), [V if len(V) <= d else np.linalg.qr(V.astype(float), "r") for V in W])
+    with monkeypatch.context() as patched:
+        uncompressed(patched)
+        full = in_double(kind(W, widths, steps), W)
     assert small.state.shape[1] == 3 * d < full.state.shape[1]
     for X, y in batches(law, 30, 3000, np.random.default_rng(2)):
         X, y = X.astype(np.float64), y.astype(np.float64)
@@ -51,54 +74,75 @@ def test_more_than_d_weights_are_trained_as_d_step_by_step(kind):
             # ε = 2e-16, 3000 steps, and a hundredfold growth of the weights along the way: 1e-10 is a wide margin
             assert small.form(m) == pytest.approx(full.form(m), abs=1e-10)
         assert small.c == pytest.approx(full.c, abs=1e-10)
-    assert sgd.population_risk(law, small, 2) < 0.01
+    assert risk_of(law, small, 2) < 0.01
 
 
-def test_compression_in_float32_ends_at_the_same_risk():
+def test_compression_in_float32_ends_at_the_same_risk(monkeypatch):
     d, widths, steps = 10, [25, 80], [0.004, 0.003]
     law = data(d)
-    packs = [
-        square.Networks(W, widths, steps)
-        for W in (starts(d, widths), [square.compressed(V) for V in starts(d, widths)])
-    ]
+    small = trained(starts(d, widths), widths, steps)
+    uncompressed(monkeypatch)
+    full = trained(starts(d, widths), widths, steps)
     for X, y in batches(law, 30, 3000, np.random.default_rng(2)):
-        for pack in packs:
-            pack.step(X, y, 1.0)
+        small.step(X, y, 1.0)
+        full.step(X, y, 1.0)
     for m in range(2):
-        full, small = (sgd.population_risk(law, pack, m) for pack in packs)
         # float32 rounds 6e-8 a step: 3000 of them, amplified a hundredfold as weights grow, stay below 1%
-        assert small == pytest.approx(full, rel=1e-2)
+        assert risk_of(law, small, m) == pytest.approx(risk_of(law, full, m), rel=1e-2)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_step_is_the_gradient_of_the_batch_loss(kind):
-    """One step from a random point, against central differences of the loss in float64."""
-    d, N, b, rate = 4, 3, 7, 1e-3
+def smooth(u):
+    return np.tanh(u) + 0.5 * u * u
+
+
+KINDS = {
+    "one second-layer weight": (trained, np.square, None),
+    "tangent": (lazy, np.square, lambda u: 2 * u),
+    "both layers": (two_layers, np.square, None),
+    "tangent, tanh": (lambda *args: lazy(*args, Activation("tanh")), np.tanh, lambda u: 1 - np.tanh(u) ** 2),
+    "both layers, tanh": (lambda *args: two_layers(*args, Activation("tanh")), np.tanh, None),
+    "both layers, a callable": (lambda *args: two_layers(*args, Activation(smooth)), smooth, None),
+}
+
+
+@pytest.mark.parametrize(("kind", "sigma", "slope"), KINDS.values(), ids=KINDS)
+def test_one_step_is_the_gradient_of_the_batch_loss(kind, sigma, slope):
+    """One step of two models from random points, against central differences of the loss in float64."""
+    d, widths, b, rate = 4, [3, 2], 7, 1e-3
     rng = np.random.default_rng(5)
-    (W,) = starts(d, [N])
-    pack = kind([W], [N], [rate])
-    pack.state[:] = rng.standard_normal((d, N)).astype(np.float32)
-    pack.a[:], pack.c[:] = 0.7, -0.2
-    X, y = draw(data(d), b, rng)
-    fixed = W.T.astype(float)
+    W = starts(d, widths)
+    pack = in_double(kind(W, widths, [rate, rate]))
+    pack.state[:] = rng.standard_normal(pack.state.shape)
+    pack.c[:] = -0.2, 0.4
+    if slope is None:
+        pack.a[:] = 0.5 + rng.random(pack.a.shape)
+    X, y = (part.astype(float) for part in draw(data(d), b, rng))
+    before = {name: getattr(pack, name).copy() for name in ("state", "c", "a") if hasattr(pack, name)}
 
-    def loss(V, a, c):
-        H = X.astype(float) @ V
-        q = (H**2).sum(1) / N if kind is square.Networks else 2 / N * (H * (X.astype(float) @ fixed)).sum(1)
-        return np.mean(((a if kind is square.Networks else 1.0) * q + c - y) ** 2)
+    def loss(m, state, c, a=None):
+        here = pack.columns(m)
+        H = X @ state[:, here]
+        if slope is None:
+            weights = a[m] if a.shape == pack.c.shape and kind is trained else a[here]
+            values = sigma(H) * weights
+        else:
+            values = slope(X @ W[m].T.astype(float)) * H
+        return np.mean((values.sum(1) / widths[m] + c[m] - y) ** 2)
 
-    V, a, c, h = pack.state.astype(float), float(pack.a[0]), float(pack.c[0]), 1e-5
-    gradient = np.zeros_like(V)
-    for i in np.ndindex(*V.shape):
-        E = np.zeros_like(V)
-        E[i] = h
-        gradient[i] = (loss(V + E, a, c) - loss(V - E, a, c)) / (2 * h)
     pack.step(X, y, 1.0)
-    # the gradient of the weights is multiplied by N; float32 keeps 6e-8 of the state, 1e-3 times that of the move
-    assert (V - pack.state) / rate == pytest.approx(N * gradient, rel=1e-3, abs=2e-3)
-    assert (c - pack.c[0]) / rate == pytest.approx((loss(V, a, c + h) - loss(V, a, c - h)) / (2 * h), rel=1e-3)
-    if kind is square.Networks:
-        assert (a - pack.a[0]) / rate == pytest.approx((loss(V, a + h, c) - loss(V, a - h, c)) / (2 * h), rel=1e-3)
+    h = 1e-5
+    for name, values in before.items():
+        for i in np.ndindex(*values.shape):
+            up, down = ({**before, name: values.copy()} for _ in range(2))
+            up[name][i] += h
+            down[name][i] -= h
+            gradient = sum((loss(m, **up) - loss(m, **down)) / (2 * h) for m in range(2))
+            per_neuron = name == "state" or (name == "a" and kind is not trained)
+            owner = 0 if (i[-1] if per_neuron else i[0]) < (widths[0] if per_neuron else 1) else 1
+            factor = widths[owner] if per_neuron else 1  # gradients of neurons are multiplied by N
+            moved = (values[i] - getattr(pack, name)[i]) / rate
+            # float32 slopes and squares inside the pack (6e-8), central differences of the loss (h² = 1e-10)
+            assert moved == pytest.approx(factor * gradient, rel=1e-5, abs=1e-5)
 
 
 @pytest.mark.parametrize("regime", [ls.Trained(), ls.NeuralTangent()], ids=str)
@@ -118,10 +162,9 @@ def test_trained_networks_reach_their_floor_and_tangents_their_projection():
     trained = ls.simulate(target, ls.Trained(), width=widths, protocol=plan)
     floor = ls.exact(target, ls.Trained(), width=widths).risk.values
     assert np.all((trained.risk.values > floor) & (trained.risk.values < floor + 0.015))
-    # the tangent model is linear: compare with its own projection, for the very weights that were drawn
+    # the tangent model is linear: compare with its own projection, for the very weights of this seed
     tangent = ls.simulate(target, ls.NeuralTangent(), width=15, protocol=plan)
-    W = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(0, 15))).standard_normal((15, 30), dtype=np.float32)
-    best = float(ls.exact(target, ls.NeuralTangent(weights=ls.FixedWeights(W.T.astype(float)))).risk)
+    best = float(ls.exact(target, ls.NeuralTangent(), width=15).risk)
     assert best < float(tangent.risk) < best + 0.015
 
 
@@ -179,7 +222,7 @@ BAD = {
     "no step": lambda: ls.SGD(step_sizes=()),
     "batch": lambda: ls.SGD(batch=2.5),
     "decay": lambda: ls.SGD(decay=((2.0, 10.0),)),
-    "activation": lambda: ls.simulate(ls.QuadraticTarget([1.0, 2.0]), ls.Trained("relu"), width=1),
+    "activation": lambda: ls.simulate(ls.QuadraticTarget([1.0, 2.0]), ls.Trained("sign"), width=1),
     "sigma": lambda: ls.simulate(ls.GaussianMixture([0.1], [2.0]), ls.RandomFeatures(), width=1),
     "protocol of a fit": lambda: ls.simulate(
         ls.QuadraticTarget([1.0]), ls.RandomFeatures(), width=1, protocol=ls.SGD()

@@ -19,7 +19,8 @@ from lazyscope.evidence import Claim, Example, exponential_quantiles, three_leve
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
 from lazyscope.progress import report
 from lazyscope.regimes import RandomFeatures
-from lazyscope.simulate.stream import Float32, Law, batches, draw, law_of
+from lazyscope.simulate.normals import Float32
+from lazyscope.simulate.stream import Law, batches, draw, law_of
 
 _BLOCK = 4096  # samples at once: features of 74 MB at N = 4500
 
@@ -31,8 +32,8 @@ def risks(
     samples: int,
     test: int,
     seed: int,
-    draw_number: int,
-) -> dict[str, tuple[tuple[str, ...], FloatArray]]:
+    number: int,
+) -> dict[str, FloatArray]:
     """Fit each width on its own stream of `samples`, and test it on `test` fresh ones."""
     law = law_of(problem)
     tested, trained = [], []
@@ -42,13 +43,13 @@ def risks(
             raise InvalidParameter.of("simulate", "samples", must, samples, "Pass more samples, or a smaller width.")
         memory = 4.0 * (N * N * 4.0 + _BLOCK * (2.0 * N + law.d))
         fits_in_memory(memory, f"The normal equations at N = {N}", "Use a smaller width.")
-        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(draw_number, N)))
+        rng = weights.generator(seed, number, N)
         W = law.see(weights.draw(problem, regime, N, rng))
         features = Features(W.astype(np.float32), regime.activation)
         a, fitted = fit(law, features, samples, rng)
         tested.append(mean_loss(law, features, a, test, rng) / law.energy)
         trained.append(fitted / law.energy)
-    return {"risk": (("width",), np.array(tested)), "train": (("width",), np.array(trained))}
+    return {"risk": np.array(tested), "train": np.array(trained)}
 
 
 class Features:
@@ -62,7 +63,7 @@ class Features:
 
     def __call__(self, X: Float32) -> Float32:
         """Return the features of the rows of X, (n, N)."""
-        values = self.sigma.single(self.sgemm(1.0, self.W.T, X.T, trans_a=1).T)
+        values = self.sigma.at(self.sgemm(1.0, self.W.T, X.T, trans_a=1).T)
         values -= self.centre
         return values
 

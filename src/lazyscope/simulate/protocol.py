@@ -8,15 +8,20 @@ import numpy as np
 
 from lazyscope.checks import positive_numbers, real_number, whole_number
 from lazyscope.errors import InvalidParameter
+from lazyscope.problems import GaussianMixture, Problem
+from lazyscope.regimes import NeuralTangent, Regime
+
+_STEP_SIZES = "Pass steps like 0.01."
 
 
 @dataclass(frozen=True)
 class SGD:
     """One-pass stochastic gradient descent: every sample is fresh and used once.
 
-    Defaults follow Ghorbani et al. 2019, §4, and their published scripts: batches of 100, 2·10⁵ steps, constant step
-    sizes from {0.001, …, 0.03} of which the best counts, divided by 10 over the last 30,000 steps and by 15 over the
-    last 15,000 (here: 15% and 7.5% of the steps), risk on 10⁴ fresh samples.
+    Defaults are those of Ghorbani et al. 2019, §4, and their published scripts, for a trained network on the quadratic
+    target: batches of 100, 2·10⁵ steps, constant step sizes from {0.001, …, 0.03} of which the best counts, divided
+    by 10 over the last 30,000 steps and by 15 over the last 15,000 (here: 15% and 7.5% of the steps), risk on 10⁴
+    fresh samples. `SGD.paper(problem, regime)` is the protocol of any pair.
 
     >>> SGD(steps=1000).rate(0.01, 0), SGD(steps=1000).rate(0.01, 900)
     (0.01, 0.001)
@@ -31,14 +36,29 @@ class SGD:
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "test"):
             object.__setattr__(self, name, whole_number(getattr(self, name), "SGD", name))
-        sizes = positive_numbers(list(self.step_sizes), "SGD", "step_sizes", "Pass steps like 0.01.")
+        sizes = np.atleast_1d(positive_numbers(self.step_sizes, "SGD", "step_sizes", _STEP_SIZES))
         if not np.all(np.isfinite(sizes)):
-            raise InvalidParameter.of("SGD", "step_sizes", "be finite", "inf", "Pass steps like 0.01.")
+            raise InvalidParameter.of("SGD", "step_sizes", "be finite", "inf", _STEP_SIZES)
         object.__setattr__(self, "step_sizes", tuple(float(size) for size in sizes))
-        for share, divisor in self.decay:
-            if not 0.0 <= real_number(share, "SGD", "decay") <= 1.0 or not real_number(divisor, "SGD", "decay") > 0.0:
+        pairs = tuple(tuple(pair) for pair in self.decay)
+        for pair in pairs:
+            numbers = [real_number(number, "SGD", "decay") for number in pair]
+            if len(numbers) != 2 or not 0.0 <= numbers[0] <= 1.0 or not numbers[1] > 0.0:
                 must = "be pairs (last share of the steps, divisor), 0 ≤ share ≤ 1 and divisor > 0"
-                raise InvalidParameter.of("SGD", "decay", must, (share, divisor))
+                raise InvalidParameter.of("SGD", "decay", must, pair)
+        object.__setattr__(self, "decay", pairs)
+
+    @classmethod
+    def paper(cls, problem: Problem, regime: Regime) -> SGD:
+        """Return the paper's protocol: 1.4·10⁵ steps on the mixture; NT decays over the last 20,000 and 10,000.
+
+        >>> import lazyscope as ls
+        >>> SGD.paper(ls.GaussianMixture([0.1]), ls.NeuralTangent()).steps
+        140000
+        """
+        steps = 140_000 if isinstance(problem, GaussianMixture) else 200_000
+        last = (20_000, 10_000) if isinstance(regime, NeuralTangent) else (30_000, 15_000)
+        return cls(steps=steps, decay=((last[0] / steps, 10.0), (last[1] / steps, 15.0)))
 
     def rate(self, step_size: float, step: int) -> float:
         """Return the step size in force at a step: that of the last decay that has begun."""

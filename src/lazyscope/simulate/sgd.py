@@ -1,7 +1,7 @@
-"""One-pass SGD for NN and NT with σ = u² on the quadratic target: Theorem 3's algorithm by the paper's protocol.
+"""One-pass SGD for NN and NT, by the paper's protocol (Ghorbani et al. 2019, §4; Theorem 3 is its batch of one).
 
-All widths and step sizes are trained side by side in one pass over the stream. Risks are those of the whole
-population, in closed form: f = ⟨x, Gx⟩ + c misses Σγ_i(x_i² − 1) by 2‖diag γ − G‖² + (Tr G + c)².
+All widths and step sizes are trained side by side in one pass over the stream. For σ = u² risks are those of the whole
+population, in closed form; else they are measured on fresh samples.
 """
 
 from __future__ import annotations
@@ -11,19 +11,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lazyscope import weights
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NotConverged
-from lazyscope.evidence import Claim, exponential_quantiles
-from lazyscope.problems import QuadraticTarget
+from lazyscope.evidence import Claim, exponential_quantiles, three_levels
+from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
 from lazyscope.progress import report
 from lazyscope.regimes import NeuralTangent, Trained
+from lazyscope.simulate import population
+from lazyscope.simulate.network import Networks
+from lazyscope.simulate.normals import Float32
+from lazyscope.simulate.pack import Pack
 from lazyscope.simulate.protocol import SGD
-from lazyscope.simulate.square import Networks, Pack, Tangents, compressed
-from lazyscope.simulate.stream import Float32, Law, batches, draw, law_of
+from lazyscope.simulate.square import SquareNetworks
+from lazyscope.simulate.stream import Law, batches, draw, law_of
+from lazyscope.simulate.tangent import Tangents
 
 _LOOK = 50  # steps between two looks for a model that has diverged
 _HOPELESS = 1e3  # risk, in units of the trivial one, beyond which a model does not come back
 _POINTS = 40  # of the trace, log-spaced
+_BLOCK = 1000  # samples tested at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,70 +46,60 @@ def train(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Trac
     """Train all models of a pack on one stream."""
     points = np.unique(np.geomspace(1, protocol.steps, _POINTS).astype(int))
     trace: list[FloatArray] = []
+    test = draw(law, protocol.test, rng)
     with np.errstate(over="ignore", invalid="ignore"):  # a model may diverge between two looks
         for step, (X, y) in enumerate(batches(law, protocol.batch, protocol.steps, rng)):
             pack.step(X, y, 1.0 / protocol.rate(1.0, step))
             if step % _LOOK == 0:
                 report(step, 0, f"step {step:,} of {protocol.steps:,}")
-                bury_the_diverged(pack)
+                _bury(pack, ~pack.healthy())
             if step + 1 == points[len(trace)]:
-                trace.append(np.array([population_risk(law, pack, m) for m in range(len(pack.N))]))
-        X, y = draw(law, protocol.test, rng)
-        tested = np.array([_test(law, pack, m, X, y) for m in range(len(pack.N))])
+                trace.append(risks_now(law, pack, *test))
+        tested = _tested(law, pack, *draw(law, protocol.test, rng))
     return Trace(points * float(protocol.batch), np.stack(trace, axis=1), tested)
 
 
-def bury_the_diverged(pack: Pack) -> None:
-    """Stop the models that are no longer finite."""
-    finite = np.isfinite(pack.state.sum(axis=0))
-    for m, columns in enumerate(pack.columns):
-        healthy = np.isfinite(pack.c[m]) and np.isfinite(pack.a[m]) and finite[columns].all()
-        if pack.alive[m] and not healthy:
-            pack.bury(m)
+def risks_now(law: Law, pack: Pack, X: Float32, y: Float32) -> FloatArray:
+    """Return the risk of every model, ∞ where it has diverged: in closed form, or on the samples given."""
+    forms = ((pack.form(m) if pack.alive[m] else None) for m in range(len(pack)))
+    risks = np.array([np.nan if G is None else population.risk(law, G, float(pack.c[m])) for m, G in enumerate(forms)])
+    if np.any(np.isnan(risks) & pack.alive):
+        risks = _tested(law, pack, X, y)
+    _bury(pack, ~(risks < _HOPELESS))
+    return np.where(pack.alive, risks, np.inf)
 
 
-def population_risk(law: Law, pack: Pack, m: int) -> float:
-    """Return the normalised risk of model m, ∞ once it has diverged: 2d²N flops."""
-    assert law.gamma is not None
-    if not pack.alive[m]:
-        return np.inf
-    G = pack.form(m)
-    offset = float(np.trace(G)) + float(pack.c[m])
-    G[np.diag_indices_from(G)] -= law.gamma
-    risk = float(2.0 * np.sum(G**2) + offset**2) / law.energy
-    if not risk < _HOPELESS:
-        pack.bury(m)
-        return np.inf
-    return risk
+def _bury(pack: Pack, lost: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
+    for m in np.flatnonzero(lost & pack.alive):
+        pack.bury(int(m))
 
 
-def _test(law: Law, pack: Pack, m: int, X: Float32, y: Float32) -> float:
-    if not pack.alive[m]:
-        return np.inf
-    f = np.einsum("bd,bd->b", X @ pack.form(m).astype(np.float32), X) + pack.c[m]
-    return float(np.mean((f - y).astype(np.float64) ** 2)) / law.energy
+def _tested(law: Law, pack: Pack, X: Float32, y: Float32) -> FloatArray:
+    """Return the mean squared error on samples, block by block; ∞ for a model that has diverged."""
+    total = sum(pack.losses(X[i : i + _BLOCK], y[i : i + _BLOCK]).sum(axis=0) for i in range(0, len(X), _BLOCK))
+    return np.where(pack.alive, total / len(X) / law.energy, np.inf)
 
 
 def risks(
-    problem: QuadraticTarget,
+    problem: Problem,
     regime: Trained | NeuralTangent,
     widths: Sequence[int],
     protocol: SGD,
     seed: int,
-    draw_number: int,
-) -> dict[str, tuple[tuple[str, ...], FloatArray]]:
+    number: int,
+) -> dict[str, FloatArray]:
     """Train all widths at all step sizes side by side, for one draw of the weights and of the stream."""
-    d, sizes = problem.d, protocol.step_sizes
-    columns = len(sizes) * sum(min(N, d) for N in widths)
-    memory = 4.0 * (3.0 * d * columns + 3.0 * protocol.batch * columns) + 12.0 * d * max(widths)
-    fits_in_memory(memory, f"{len(widths)} widths at {len(sizes)} step sizes", "Pass fewer at once.")
-    starts = [_weights(seed, draw_number, N, d) for N in widths]
-    kind = Networks if isinstance(regime, Trained) else Tangents
-    pack = kind(
-        [W for W in starts for _ in sizes], [N for N in widths for _ in sizes], [size for _ in widths for size in sizes]
+    law, sizes = law_of(problem), protocol.step_sizes
+    _fits(problem.d, widths, protocol)
+    starts = [_weights(law, problem, regime, seed, number, N) for N in widths]
+    pack = _pack(
+        problem,
+        regime,
+        [W for W in starts for _ in sizes],
+        [N for N in widths for _ in sizes],
+        [size for _ in widths for size in sizes],
     )
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(draw_number, 0)))
-    result = train(law_of(problem), pack, protocol, rng)
+    result = train(law, pack, protocol, weights.generator(seed, number, 0))
     trace = result.risk.reshape(len(widths), len(sizes), -1)
     lost = np.all(np.isinf(trace[..., -1]), axis=1)
     if np.any(lost):
@@ -111,37 +108,62 @@ def risks(
             f"SGD diverged at N = {N} with every step size of {sizes}. "
             "Pass protocol=SGD(step_sizes=…) with smaller ones."
         )
-    return {
-        "samples": (("samples",), result.samples),
-        "trace": (("width", "step_size", "samples"), trace),
-        "tested": (("width", "step_size"), result.tested.reshape(len(widths), len(sizes))),
-    }
+    return {"samples": result.samples, "trace": trace, "tested": result.tested.reshape(len(widths), len(sizes))}
 
 
-def _weights(seed: int, draw_number: int, N: int, d: int) -> Float32:
-    """Draw w_i ~ N(0, I/d), and replace more than d of them by d with the same steps."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(draw_number, N)))
-    return compressed(rng.standard_normal((N, d), dtype=np.float32) / np.float32(np.sqrt(d)))
+def _fits(d: int, widths: Sequence[int], protocol: SGD) -> None:
+    """State, weights and buffers: (3d + 3·batch) floats a column, and as much again to test on a block."""
+    columns = len(protocol.step_sizes) * sum(widths)
+    memory = 4.0 * columns * (3.0 * d + 3.0 * max(protocol.batch, _BLOCK)) + 4.0 * d * protocol.test
+    many = f"{len(widths)} widths at {len(protocol.step_sizes)} step sizes"
+    fits_in_memory(memory, many, "Pass fewer at once, or narrower ones.")
 
 
-def _claim(regime: type[Trained] | type[NeuralTangent], title: str) -> Claim:
+def _weights(law: Law, problem: Problem, regime: Trained | NeuralTangent, seed: int, number: int, N: int) -> Float32:
+    """Draw the initial weights, rows in the basis of the law; those of NT are the ones that `exact` sees."""
+    rng = weights.generator(seed, number, N)
+    if isinstance(regime, Trained):
+        return np.asarray(rng.standard_normal((N, law.d)) / np.sqrt(law.d), dtype=np.float32)
+    return law.see(weights.draw(problem, regime, N, rng)).astype(np.float32)
+
+
+def _pack(
+    problem: Problem,
+    regime: Trained | NeuralTangent,
+    starts: Sequence[Float32],
+    widths: Sequence[int],
+    step_sizes: Sequence[float],
+) -> Pack:
+    """Return the networks, untrained. The second layer is a single number where Theorem 3 speaks: u², and B alone."""
+    if isinstance(regime, NeuralTangent):
+        return Tangents(starts, widths, step_sizes, regime.activation)
+    if isinstance(problem, QuadraticTarget) and regime.activation.name == "square":
+        return SquareNetworks(starts, widths, step_sizes)
+    return Networks(starts, widths, step_sizes, regime.activation)
+
+
+def _claim(problem: type[Problem], regime: type[Trained] | type[NeuralTangent]) -> Claim:
+    quadratic = problem is QuadraticTarget
+    example = exponential_quantiles if quadratic else three_levels
     return Claim(
         fidelity="simulate",
-        problem=QuadraticTarget,
+        problem=problem,
         regime=regime,
-        title=f"{title}, square activation",
-        theorem="one-pass SGD (the paper's protocol, Theorem 3's algorithm with batches)",
+        title="trained network" if regime is Trained else "neural tangent",
+        theorem="one-pass SGD (the paper's protocol" + (", Theorem 3's algorithm with batches)" if quadratic else ")"),
         citations=("ghorbani2019limitations",),
-        assumptions=("fresh samples, each used once", "σ(u) = u²", "isotropic initial weights"),
+        assumptions=("fresh samples, each used once", "σ has a derivative", *(() if quadratic else ("Σ = I",))),
         arguments=("width", "protocol"),
         evaluate=risks,
-        example=lambda d: (exponential_quantiles(d), regime()),
+        example=lambda d: (example(d), regime()),
         covers=_covers,
     )
 
 
-def _covers(problem: QuadraticTarget, regime: Trained | NeuralTangent) -> bool:
-    return regime.activation.name == "square" and getattr(regime, "weights", None) is None
+def _covers(problem: Problem, regime: Trained | NeuralTangent) -> bool:
+    return regime.activation.has_derivative
 
 
-CLAIMS = (_claim(Trained, "trained network"), _claim(NeuralTangent, "neural tangent"))
+CLAIMS = tuple(
+    _claim(problem, regime) for problem in (QuadraticTarget, GaussianMixture) for regime in (Trained, NeuralTangent)
+)

@@ -14,15 +14,13 @@ from functools import singledispatch
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NoTheorem
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+from lazyscope.simulate.normals import Float32, standard_normal
 
-Float32 = NDArray[np.float32]
-
-_CHUNK = 1 << 20  # numbers drawn ahead, 4 MB
+_CHUNK = 1 << 19  # numbers drawn ahead, 2 MB: many at once, as every call asks for the interpreter's lock
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +72,7 @@ def _diagonalised(M: FloatArray) -> tuple[FloatArray, FloatArray | None]:
 
 def draw(law: Law, n: int, rng: np.random.Generator) -> tuple[Float32, Float32]:
     """Return n inputs, (n, d), and their labels, in float32."""
-    x = rng.standard_normal((n, law.d), dtype=np.float32)
+    x = standard_normal(n, law.d, rng)
     if law.gamma is not None:
         # einsum, not @: this runs beside the BLAS of the arithmetic and must not wake another one
         y = np.einsum("nd,nd->n", x * law.gamma.astype(np.float32), x)
@@ -87,21 +85,17 @@ def draw(law: Law, n: int, rng: np.random.Generator) -> tuple[Float32, Float32]:
 
 
 def batches(law: Law, size: int, count: int, rng: np.random.Generator) -> Iterator[tuple[Float32, Float32]]:
-    """Yield `count` fresh batches of `size`; the next few are drawn on a second thread meanwhile.
+    """Yield `count` fresh batches of `size`; a chunk of the next ones is drawn on a second thread meanwhile.
 
-    What is drawn depends on `rng` and `size` alone, not on how far ahead it is drawn.
+    What is drawn depends on `rng` and `size` alone: the first batches of a longer stream are those of a shorter one.
     """
     ahead = max(1, _CHUNK // (size * law.d))
-
-    def some(k: int) -> list[tuple[Float32, Float32]]:
-        return [draw(law, size, rng) for _ in range(k)]
-
     with ThreadPoolExecutor(max_workers=1) as pool:
-        pending = pool.submit(some, min(ahead, count))
-        left = count
-        while left > 0:
-            ready = pending.result()
-            left -= len(ready)
-            if left > 0:
-                pending = pool.submit(some, min(ahead, left))
-            yield from ready
+        pending = pool.submit(draw, law, ahead * size, rng)
+        for start in range(0, count, ahead):
+            X, y = pending.result()
+            if start + ahead < count:
+                pending = pool.submit(draw, law, ahead * size, rng)
+            for i in range(min(ahead, count - start)):
+                batch = slice(i * size, (i + 1) * size)
+                yield X[batch], y[batch]

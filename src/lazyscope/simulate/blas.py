@@ -1,0 +1,58 @@
+"""Matrix products of SciPy's BLAS without the interpreter's lock, so that samples are drawn meanwhile.
+
+`scipy.linalg.blas` holds the lock during a product. The same functions are exported for Cython, as pointers; called
+through ctypes they let go of it. (NumPy's `@` lets go as well, but it cannot add to a matrix in place; and to use both
+in one loop is 25 times slower on two cores: each brings its own pool of threads, and the pool that waits spins.)
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_LETTER = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
+_NUMBER = {np.dtype(np.float32): ctypes.c_float, np.dtype(np.float64): ctypes.c_double}
+_YES, _NO = ctypes.c_char(b"T"), ctypes.c_char(b"N")
+
+
+def gemm(
+    alpha: float, A: NDArray[Any], B: NDArray[Any], beta: float, C: NDArray[Any], *, trans_a: bool = False
+) -> None:
+    """C ← alpha·AB + beta·C, with Aᵀ for A where trans_a; all in Fortran order, float32 or float64: 2mnk flops.
+
+    >>> A, C = np.asfortranarray([[1.0, 2.0], [3.0, 4.0]]), np.ones((2, 2), order="F")
+    >>> gemm(1.0, A, A, -1.0, C)
+    >>> C
+    array([[ 6.,  9.],
+           [14., 21.]])
+    """
+    (k, m), n = (A.shape if trans_a else A.shape[::-1]), B.shape[1]
+    assert all(M.flags.f_contiguous and M.dtype == C.dtype for M in (A, B, C)), "Fortran order, one type"
+    assert B.shape[0] == k and C.shape == (m, n), "shapes agree"
+    number, rows = _NUMBER[C.dtype], ctypes.c_int(max(1, len(A)))
+    call = _function(_LETTER[C.dtype] + "gemm")
+    call(
+        ctypes.byref(_YES if trans_a else _NO), ctypes.byref(_NO),
+        ctypes.byref(ctypes.c_int(m)), ctypes.byref(ctypes.c_int(n)), ctypes.byref(ctypes.c_int(k)),
+        ctypes.byref(number(alpha)), A.ctypes.data, ctypes.byref(rows),
+        B.ctypes.data, ctypes.byref(ctypes.c_int(max(1, k))),
+        ctypes.byref(number(beta)), C.ctypes.data, ctypes.byref(ctypes.c_int(max(1, m))),
+    )  # fmt: skip
+
+
+@cache
+def _function(name: str) -> Callable[..., None]:
+    from scipy.linalg import cython_blas
+
+    capsule = cython_blas.__pyx_capi__[name]
+    api = ctypes.pythonapi
+    api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 13)(address)
