@@ -19,6 +19,7 @@ NUMERICS: dict[str, str] = {"exact": "1", "simulate": "1"}
 """The version of the numbers, by fidelity: part of every fingerprint. Bump it in the commit that changes a result,
 be it in the last digit; stored results of the old version are then kept, and never mixed with new ones."""
 
+_MOST = 1_000_000  # tasks of a grid: more were never meant
 _NAME = re.compile(r"\w[\w .+-]{0,99}")
 
 
@@ -88,10 +89,15 @@ class Plan:
         Random features are fitted to `samples`; SGD follows `protocol` or, without one, the paper's on `samples`.
         """
         for fidelity in fidelities:
-            if fidelity not in NUMERICS:
+            if fidelity not in tuple(NUMERICS):
                 raise InvalidParameter.of("Plan", "fidelity", f"be {' or '.join(NUMERICS)}", repr(fidelity))
         sizes = tuple(dict.fromkeys(whole_numbers(widths, "Plan", "widths").ravel().tolist()))
         numbers = range(whole_number(draws, "Plan", "draws"))
+        total = len(problems) * len(regimes) * len(fidelities) * len(sizes) * len(numbers)
+        if total > _MOST:
+            raise InvalidParameter.of(
+                "Plan", "tasks", f"be at most {_MOST:,}", f"{total:,}", "Use fewer draws or widths."
+            )
         seed = whole_number(seed, "Plan", "seed", least=0)
         samples = None if samples is None else whole_number(samples, "Plan", "samples")
         some = (
