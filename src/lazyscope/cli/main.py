@@ -13,6 +13,7 @@ from lazyscope import __version__
 from lazyscope.cli.claims import claims
 from lazyscope.cli.figure import figure
 from lazyscope.cli.risks import exact, limit, simulate
+from lazyscope.cli.sweep import sweep
 from lazyscope.errors import LazyscopeError
 
 
@@ -72,5 +73,5 @@ def main() -> None:
     """What a two-layer network learns in each training regime, and what laziness costs."""
 
 
-for command in (limit, exact, simulate, figure, claims):
+for command in (limit, exact, simulate, figure, sweep, claims):
     main.add_command(command)
