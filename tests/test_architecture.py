@@ -22,6 +22,7 @@ LAYERS = [
     {"registry"},
     {"draws"},
     {"verbs"},
+    {"side_by_side"},
     {"files", "plotting"},
     {"sweep"},
     {"figures"},

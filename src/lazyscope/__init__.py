@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from lazyscope.regimes import Trained as Trained
     from lazyscope.registry import cite as cite
     from lazyscope.registry import claims as claims
+    from lazyscope.side_by_side import compare as compare
     from lazyscope.simulate.protocol import SGD as SGD
     from lazyscope.verbs import bayes as bayes
     from lazyscope.verbs import exact as exact
@@ -72,6 +73,7 @@ _HOME = {
     "bayes": "verbs",
     "cite": "registry",
     "claims": "registry",
+    "compare": "side_by_side",
     "exact": "verbs",
     "limit": "verbs",
     "simulate": "verbs",

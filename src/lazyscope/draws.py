@@ -104,6 +104,10 @@ def assemble(draws: Sequence[Draw], rows: Sequence[Row], scalar: bool = False) -
     first = pieces[0][0].settled()
     widths = np.array([N for draw, _ in pieces if draw.number == first.number for N in draw.widths])
     variables = _trained(table, widths, first.protocol) if first.protocol else _measured(table, first.claim)
+    if first.claim.finite_size is not None:
+        known = {name: values for name, (_, values) in variables.items()}
+        known |= {"width": widths, "n": first.samples, "samples": table[0].get("samples")}
+        variables["finite_size"] = (("width",), first.claim.finite_size(known))
     coordinates: dict[str, tuple[tuple[str, ...], Any]] = {
         "width": (("width",), widths),
         "rho": (("width",), widths / first.problem.d),

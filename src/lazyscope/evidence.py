@@ -36,7 +36,8 @@ class Claim:
     one pair are asked in order); `example(d)` is a family of instances for the contract test; `rate` is the
     declared exponent r of a limit: one draw of `exact` lies at a distance ∝ d^−r of it, in root mean square
     (None: the two are identical). `best_of_draws` says that draws are restarts of a minimisation, of which the
-    best counts.
+    best counts. `finite_size` is what a simulation declares that its finite number of samples may add to the risk,
+    from its `risk`, `width`, `n`, `samples` and `trace`.
     """
 
     fidelity: Fidelity
@@ -53,6 +54,7 @@ class Claim:
     erratum: str = ""
     rate: float | None = None
     best_of_draws: bool = False
+    finite_size: Callable[[dict[str, Any]], Any] | None = None
 
     @property
     def key(self) -> str:

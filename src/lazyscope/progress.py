@@ -32,3 +32,19 @@ def report(done: int, total: int, what: str) -> None:
     reporter = _reporter.get()
     if reporter is not None:
         reporter(done, total, what)
+
+
+@contextmanager
+def within() -> Iterator[None]:
+    """Inside this block work is one step of something larger: what it reports is told in words, and not counted.
+
+    >>> with reporting(lambda done, total, what: print(f"{done}/{total} {what}")), within():
+    ...     report(1, 2, "N = 45")
+    0/0 N = 45
+    """
+    outer = _reporter.get()
+    if outer is None:
+        yield
+        return
+    with reporting(lambda done, total, what: outer(0, 0, what)):
+        yield

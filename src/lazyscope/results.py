@@ -38,6 +38,12 @@ LONG_NAMES = {
     "trace": "risk against samples seen, at the best step size",
     "risk_by_step": "risk at the end, for every step size",
     "diverged": "whether SGD diverged",
+    "finite_size": "what finitely many samples may add to the risk",
+    "difference": "simulated risk minus exact risk",
+    "z": "difference beyond the finite-size term, in standard errors",
+    "limit": "risk as N, d → ∞",
+    "exact": "risk at finite N and d, n = ∞",
+    "simulate": "risk of networks trained on drawn data",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from lazyscope.problems import Problem
     from lazyscope.regimes import Regime
+    from lazyscope.simulate.protocol import SGD
 
 Verb = Literal["limit", "exact", "simulate"]
 REGIMES = ("rf", "nt", "nn", "bayes")
@@ -74,7 +76,14 @@ PROBLEMS: dict[str, tuple[Callable[..., Problem], str, tuple[click.Option, ...]]
 }
 
 
-def _regime_options() -> tuple[click.Option, ...]:
+def problem_of(owner: str, kind: str, options: dict[str, Any]) -> Problem:
+    """Build the problem of a subcommand from its own options."""
+    build, _, its_own = PROBLEMS[kind]
+    return build(owner, **{str(option.name): options[str(option.name)] for option in its_own})
+
+
+def regime_options() -> tuple[click.Option, ...]:
+    """Return the options that choose and shape the regimes."""
     return (
         click.Option(["--regime"], help="Which of rf, nt, nn, bayes, with commas; all that have a result by default."),
         click.Option(["--activation"], default="square", show_default=True, help="Name of σ, such as relu or tanh."),
@@ -84,14 +93,15 @@ def _regime_options() -> tuple[click.Option, ...]:
     )
 
 
-def _size_options(verb: Verb) -> tuple[click.Option, ...]:
+def size_options(verb: Verb, draws: int = 1) -> tuple[click.Option, ...]:
+    """Return the options for sizes, draws and, to simulate, the protocol."""
     if verb == "limit":
         help_ = f"N/d: {grammar.GRAMMAR}."
         return (click.Option(["--rho"], help=f"{help_} By default 0.05:2:40, from one neuron on."),)
     drawn = "of the weights" if verb == "exact" else "of the weights and the data"
     sizes = (
         click.Option(["--width"], help=f"N: {grammar.GRAMMAR}. By default d/10, d/5, d/2, d and 2d."),
-        click.Option(["--draws"], type=int, default=1, show_default=True, help=f"Independent draws {drawn}."),
+        click.Option(["--draws"], type=int, default=draws, show_default=True, help=f"Independent draws {drawn}."),
         click.Option(["--seed"], type=int, default=0, show_default=True, help=f"Seed {drawn}."),
     )
     if verb == "exact":
@@ -106,23 +116,26 @@ def _size_options(verb: Verb) -> tuple[click.Option, ...]:
     )
 
 
-def _protocol(owner: str, options: dict[str, Any]) -> Any:
-    """Return the paper's protocol with what the user changed."""
+def protocol_of(owner: str, options: dict[str, Any]) -> Callable[[Problem, Regime], SGD]:
+    """Return the paper's protocol of a pair, with what the user changed."""
     from lazyscope.simulate.protocol import SGD
 
     changed = {} if options["batch"] is None else {"batch": options["batch"]}
     if options["step_sizes"] is not None:
         changed["step_sizes"] = tuple(grammar.parse(options["step_sizes"], owner, "--step-sizes").values)
-    return SGD(**changed)
+    SGD(**changed)  # refuses now what it would refuse later
+    return lambda problem, regime: replace(SGD.paper(problem, regime), **changed)
 
 
-def _regimes(owner: str, asked: str | None, activation: str, weights: str | None, extra: bool) -> dict[str, Any]:
+def regimes_of(
+    owner: str, asked: str | None, activation: str, weights: str | None, *, floor: bool = False
+) -> dict[str, Any]:
     """Return name → constructor of the regimes to try; all arguments are checked here."""
     from lazyscope.activations import Activation
     from lazyscope.regimes import Bayes, NeuralTangent, RandomFeatures, Trained
 
     sigma = Activation(activation)
-    names = [name.strip().lower() for name in asked.split(",")] if asked is not None else list(REGIMES[: 3 + extra])
+    names = [name.strip().lower() for name in asked.split(",")] if asked is not None else list(REGIMES[: 3 + floor])
     wrong = [name for name in names if name not in REGIMES]
     if wrong or len(set(names)) < len(names):
         must = f"name each of {', '.join(REGIMES)} at most once, with commas"
@@ -174,7 +187,14 @@ def _note(name: str, error: LazyscopeError) -> None:
     click.echo(f"lazyscope: note: {name} is left out. {error}", err=True)
 
 
-def _compute(verb: Verb, problem: Problem, regimes: dict[str, Regime], named: bool, sizes: Any) -> list[xr.Dataset]:
+def _compute(
+    verb: Verb,
+    problem: Problem,
+    regimes: dict[str, Regime],
+    named: bool,
+    sizes: Any,
+    protocol: Callable[[Problem, Regime], SGD] | None,
+) -> list[xr.Dataset]:
     from lazyscope import verbs
 
     results = []
@@ -182,11 +202,9 @@ def _compute(verb: Verb, problem: Problem, regimes: dict[str, Regime], named: bo
         try:
             if name == "bayes":
                 results.append(verbs.bayes(problem, fidelity=verb))
-            elif name == "rf":
-                fitted = {option: value for option, value in sizes.items() if option != "protocol"}
-                results.append(getattr(verbs, verb)(problem, regime, **fitted))
             else:
-                results.append(getattr(verbs, verb)(problem, regime, **sizes))
+                how = {} if protocol is None or name == "rf" else {"protocol": protocol(problem, regime)}
+                results.append(getattr(verbs, verb)(problem, regime, **sizes, **how))
         except NoTheorem as error:
             if named:
                 raise
@@ -194,9 +212,12 @@ def _compute(verb: Verb, problem: Problem, regimes: dict[str, Regime], named: bo
     return results
 
 
-def _grid(verb: Verb, owner: str, problem: Problem, options: dict[str, Any]) -> grammar.Grid:
-    if verb == "limit":
-        return grammar.parse(options["rho"] or f"{max(0.05, 1.0 / problem.d)!r}:2:40", owner, "--rho")
+def _ratios(owner: str, problem: Problem, options: dict[str, Any]) -> grammar.Grid:
+    return grammar.parse(options["rho"] or f"{max(0.05, 1.0 / problem.d)!r}:2:40", owner, "--rho")
+
+
+def widths_of(owner: str, problem: Problem, options: dict[str, Any]) -> grammar.Grid:
+    """Return the widths asked for, or a few around d."""
     if options["width"] is None:
         d = problem.d
         few = dict.fromkeys(max(1, N) for N in (d // 10, d // 5, d // 2, d, 2 * d))
@@ -209,21 +230,22 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
 
     owner = f"lazyscope {verb} {kind}"
     wanted = output.Wanted.of(owner, options)
-    build, _, of_problem = PROBLEMS[kind]
     floor = kind == "mixture" and verb != "simulate"
-    makers = _regimes(owner, options["regime"], options["activation"], options["weights"], extra=floor)
-    problem = build(owner, **{str(option.name): options[str(option.name)] for option in of_problem})
-    grid = _grid(verb, owner, problem, options)
+    makers = regimes_of(owner, options["regime"], options["activation"], options["weights"], floor=floor)
+    problem = problem_of(owner, kind, options)
+    grid = (_ratios if verb == "limit" else widths_of)(owner, problem, options)
     named = options["regime"] is not None
     regimes = _served(verb, problem, makers, named)
     if verb == "limit":
         sizes: dict[str, Any] = {"rho": grid.values}
     else:
         sizes = {"width": grid.whole, "draws": options["draws"], "seed": options["seed"]}
+    protocol = None
     if verb == "simulate":
-        sizes |= {"samples": options["samples"], "protocol": _protocol(owner, options)}
+        sizes["samples"] = options["samples"]
+        protocol = protocol_of(owner, options)
     with progress_bar():
-        results = _compute(verb, problem, regimes, named, sizes)
+        results = _compute(verb, problem, regimes, named, sizes, protocol)
     output.emit(wanted, results, problem, geometric=grid.geometric)
 
 
@@ -236,8 +258,8 @@ def _command(verb: Verb, kind: str) -> click.Command:
     title, formula = titles[verb], PROBLEMS[kind][1]
     params: Sequence[click.Parameter] = [
         *PROBLEMS[kind][2],
-        *_regime_options(),
-        *_size_options(verb),
+        *regime_options(),
+        *size_options(verb),
         *output.options(f"lazyscope-{verb}-{kind}.png"),
     ]
 

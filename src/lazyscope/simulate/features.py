@@ -8,6 +8,7 @@ memory O(N²) whatever n, 2ndN + nN² flops in float32. σ is centred and there 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -98,6 +99,17 @@ def fit(law: Law, features: Features, samples: int, rng: np.random.Generator) ->
     return a, max(0.0, (energy - float(a @ b)) / samples)
 
 
+def finite_size(result: dict[str, Any]) -> FloatArray:
+    """Return 2RN/(n − N), a bound on what fitting N coefficients to n samples adds to the risk R.
+
+    To first order a least-squares fit adds E[r² φᵀH⁻¹φ]/n, r its residual and H = E[φφᵀ]: RN/n if the residual does not
+    know the leverage φᵀH⁻¹φ, whose mean is N. It is nearly constant in many dimensions, so that what remains is at
+    most √(E r⁴)/E r² times as much: √3 for a Gaussian residual.
+    """
+    N, n = result["width"], result["n"]
+    return np.asarray(2.0 * result["risk"] * N / np.maximum(n - N, 1))
+
+
 def _solve(S: Float32, b: FloatArray) -> FloatArray:
     """Solve S a = b, S given by its lower triangle in float32: Cholesky, or eigenvectors where S is singular."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
@@ -123,6 +135,7 @@ def _claim(problem: type[Problem], example: Example) -> Claim:
         arguments=("width", "samples"),
         evaluate=risks,
         example=example,
+        finite_size=finite_size,
     )
 
 

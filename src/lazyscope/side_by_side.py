@@ -1,0 +1,181 @@
+"""The three fidelities side by side: their agreement is the evidence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lazyscope import __version__, verbs
+from lazyscope.checks import whole_number, whole_numbers
+from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.evidence import Fidelity
+from lazyscope.problems.base import Problem
+from lazyscope.progress import report, within
+from lazyscope.regimes import Regime
+from lazyscope.registry import find
+from lazyscope.results import LONG_NAMES
+from lazyscope.simulate.protocol import SGD
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_VERBS: tuple[Fidelity, ...] = ("limit", "exact", "simulate")
+_AGREEMENT = ("difference", "stderr", "finite_size", "z")
+
+
+def agreement(exact: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
+    """Return how far simulated risks lie from exact ones at the same widths, and how far they may.
+
+    `difference` is simulated minus exact. Both fidelities see the same weights for the same seed, so it is taken draw
+    by draw where both have the draws, and `stderr` is that of its mean: the weights' own scatter drops out.
+    `finite_size` is what the simulation declares that finitely many samples may add, and
+    z = (|difference| − finite_size)₊/stderr.
+
+    >>> import lazyscope as ls
+    >>> target, regime = ls.QuadraticTarget.exponential(25), ls.RandomFeatures("relu")
+    >>> exact = ls.exact(target, regime, width=[10, 30], draws=4)
+    >>> found = agreement(exact, ls.simulate(target, regime, width=[10, 30], samples=40_000, draws=4))
+    >>> bool((found.z < 3).all())
+    True
+    """
+    import xarray as xr
+
+    if "risk_draws" not in simulated:
+        must = "be at least 2: a single draw has no standard error"
+        raise InvalidParameter.of("compare", "draws", must, 1)
+    of_draws = simulated.risk_draws.values
+    paired = "risk_draws" in exact and "stderr" in exact and exact.risk_draws.shape == of_draws.shape
+    differences = of_draws - (exact.risk_draws.values if paired else exact.risk.values[..., None])
+    draws = differences.shape[-1]
+    difference, stderr = differences.mean(axis=-1), differences.std(axis=-1, ddof=1) / np.sqrt(draws)
+    if not paired and "stderr" in exact:
+        stderr = np.hypot(stderr, exact.stderr.values)
+    finite_size = simulated.finite_size.values
+    beyond = np.maximum(np.abs(difference) - finite_size, 0.0)
+    z = np.divide(beyond, stderr, out=np.zeros_like(beyond), where=beyond > 0)
+    dims = simulated.risk.dims
+    values = dict(zip(_AGREEMENT, (difference, stderr, finite_size, z), strict=True))
+    found = xr.Dataset({name: (dims, value) for name, value in values.items()}, simulated.risk.coords)
+    for name in found:
+        found[name].attrs["long_name"] = LONG_NAMES[str(name)]
+    return found
+
+
+def compare(
+    problem: Problem,
+    regimes: Regime | Sequence[Regime],
+    *,
+    width: Any,
+    draws: int = 4,
+    seed: int = 0,
+    samples: int | None = None,
+    protocol: SGD | None = None,
+) -> xr.Dataset:
+    """Return the three fidelities side by side, and their difference in standard errors.
+
+    Parameters
+    ----------
+    problem, regimes
+        What nature does, and how the network is trained: one regime or several.
+    width
+        N: a number or a sequence; the limit is taken at ρ = N/d.
+    draws, seed
+        Of `exact` and `simulate`, at least two draws; both see the same weights.
+    samples, protocol
+        Of `simulate`: how many samples each model sees, and how SGD uses them; the paper's by default.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over `regime` and `width`: `limit`, `exact`, `simulate`, each NaN where there is no such result,
+        `exact_stderr`, `simulate_stderr`, and from `agreement`: `difference`, `stderr`, `finite_size` and `z`.
+
+    Examples
+    --------
+    >>> import lazyscope as ls
+    >>> target = ls.QuadraticTarget.exponential(30)
+    >>> short = ls.SGD(batch=40, step_sizes=(0.01,))
+    >>> regimes = [ls.RandomFeatures(), ls.NeuralTangent(), ls.Trained()]
+    >>> result = ls.compare(target, regimes, width=[10, 30], samples=160_000, protocol=short)
+    >>> bool((result.z < 3).all())
+    True
+    """
+    import xarray as xr
+
+    some = [regimes] if isinstance(regimes, Regime) else list(regimes)
+    if not some:
+        raise InvalidParameter.of("compare", "regimes", "name at least one regime", "none")
+    widths = np.atleast_1d(whole_numbers(width, "compare", "width"))
+    whole_number(draws, "compare", "draws", least=2, advice="One draw has no standard error.")
+    columns = []
+    for i, regime in enumerate(some):
+        results: dict[str, xr.Dataset] = {}
+        for j, verb in enumerate(_VERBS):
+            report(3 * i + j, 3 * len(some), f"{regime.label}, {verb}")
+            with within(), suppress(NoTheorem):
+                results[verb] = _result(verb, problem, regime, widths, draws, seed, samples, protocol)
+        if not results:
+            find("limit", problem, regime)  # says why there is nothing
+        columns.append(_column(problem, widths, results))
+    report(3 * len(some), 3 * len(some), "done")
+    labels = [str(regime) for regime in some]
+    whole = xr.concat(columns, dim="regime", combine_attrs="drop").assign_coords(regime=labels)
+    for name in whole.variables:
+        whole[name].attrs.setdefault("long_name", LONG_NAMES.get(str(name), str(name)))
+    whole.attrs = {
+        "problem": str(problem),
+        "claims": json.dumps([column.attrs for column in columns]),
+        "arguments": json.dumps({"draws": draws, "seed": seed, "samples": samples}),
+        "protocol": json.dumps(None if protocol is None else asdict(protocol)),
+        "citations": ",".join(dict.fromkeys(key for column in columns for key in column.attrs["citations"].split(","))),
+        "lazyscope_version": __version__,
+    }
+    return whole
+
+
+def _result(
+    verb: Fidelity,
+    problem: Problem,
+    regime: Regime,
+    widths: NDArray[np.int64],
+    draws: int,
+    seed: int,
+    samples: int | None,
+    protocol: SGD | None,
+) -> xr.Dataset:
+    """Return one verb's answer."""
+    claim = find(verb, problem, regime)
+    if verb == "limit":
+        return verbs.limit(problem, regime, rho=widths / problem.d)
+    if verb == "exact":
+        return verbs.exact(problem, regime, width=widths, draws=draws, seed=seed)
+    how = protocol if "protocol" in claim.arguments else None
+    return verbs.simulate(problem, regime, width=widths, draws=draws, seed=seed, samples=samples, protocol=how)
+
+
+def _column(problem: Problem, widths: NDArray[np.int64], results: dict[str, xr.Dataset]) -> xr.Dataset:
+    """Put one regime's answers together; NaN where there is none."""
+    import xarray as xr
+
+    nothing = np.full(len(widths), np.nan)
+    values: dict[str, Any] = {verb: results[verb].risk.values if verb in results else nothing for verb in _VERBS}
+    for verb in _VERBS[1:]:
+        has = verb in results and "stderr" in results[verb]
+        values[f"{verb}_stderr"] = results[verb].stderr.values if has else nothing
+    both = "exact" in results and "simulate" in results
+    found = agreement(results["exact"], results["simulate"]) if both else None
+    for name in _AGREEMENT:
+        values[name] = nothing if found is None else found[name].values
+    cited = (key for result in results.values() for key in result.attrs["citations"].split(","))
+    return xr.Dataset(
+        {name: ("width", value) for name, value in values.items()},
+        {"width": widths, "rho": ("width", widths / problem.d)},
+        {verb: result.attrs["theorem"] for verb, result in results.items()}
+        | {"citations": ",".join(dict.fromkeys(cited))},
+    )
