@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import core, startup
+from benchmarks import core, simulate, startup
 from benchmarks.harness import Figure, MachineUse
 from benchmarks.report import provenance, table, write
 
@@ -20,9 +20,13 @@ BENCHMARKS: dict[str, Benchmark] = {
         startup.import_time,
         startup.command_line,
         core.limit_curves,
+        simulate.one_sample_a_step,
         core.exact_nt_against_sgd,
+        simulate.sgd_against_torch,
+        simulate.side_by_side,
         core.exact_rf,
         core.exact_rf_against_samples,
+        simulate.streamed_features,
         core.exact_nt_wide,
     )
 }
