@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -49,7 +49,7 @@ def run(
     address: str | None,
     as_json: bool,
 ) -> None:
-    r"""Compute the tasks of PLAN, a TOML file such as this one, and keep them in the store.
+    """Compute the tasks of PLAN, a TOML file such as this one, and keep them in the store.
 
     \b
     problem = "quadratic"            # or "mixture"; d = 450 unless you say otherwise
@@ -63,7 +63,7 @@ def run(
 
     A list stands for each of its items; tables [[grid]] for several grids. Tasks that have a result are not computed
     again; those that failed are. Exit code 1 tells that some did fail.
-    """
+    """  # noqa: D301 (\b is the character that keeps click from wrapping)
     from lazyscope import sweep as sweeps
     from lazyscope.cli.plan_file import read_plan
 
@@ -86,7 +86,7 @@ def run(
     ctx.exit(0 if summary.complete else 1)
 
 
-def _interrupted(ctx: click.Context, plan: Plan, store: Path) -> None:
+def _interrupted(ctx: click.Context, plan: Plan, store: Path) -> NoReturn:
     from lazyscope import sweep as sweeps
 
     done = next((one.done for one in sweeps.status(store)[0] if one.plan == plan.name), 0) if store.exists() else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,11 +65,14 @@ def run(
     (2, 0, 2)
     """
     with Store.writing(store) as opened:
-        opened.enrol(plan)
+        opened.check_unchanged(plan)
         finished = opened.finished()
         left = {task.key: task for task in _longest_first(plan.tasks) if task.key not in finished}
         reused = len(plan.tasks) - len(left)
-        failures = _work(left, opened, len(plan.tasks), workers, backend, address) if left else ()
+        # the plan is written down when there is somebody to compute it: a cluster that is not there leaves no trace
+        with pool.opened(workers, backend, address) if left else nullcontext(pool.nobody) as outcomes:
+            opened.enrol(plan)
+            failures = _work(left, outcomes, opened, len(plan.tasks))
     return Summary(plan.name, len(plan.tasks), reused, len(plan.tasks) - reused - len(failures), failures)
 
 
@@ -77,31 +81,27 @@ def _longest_first(tasks: Iterable[Task]) -> list[Task]:
     return sorted(tasks, key=lambda task: (task.draw.fidelity != "simulate", -task.draw.widths[0]))
 
 
-def _work(
-    left: dict[str, Task], store: Store, total: int, count: int | None, backend: str, address: str | None
-) -> tuple[tuple[str, str], ...]:
-    """Do the tasks that are left, again if their workers die, and return the messages of those that failed."""
+def _work(left: dict[str, Task], outcomes: pool.Pool, store: Store, total: int) -> tuple[tuple[str, str], ...]:
+    """Do the tasks that are left, again if their workers die, and return what the failed ones said."""
     failures: list[tuple[str, str]] = []
     setbacks = 0
-    with pool.opened(count, backend, address) as outcomes:
-        report(total - len(left), total, next(iter(left.values())).label)
-        while left:
-            try:
-                for outcome in outcomes(list(left.values())):
-                    store.add(outcome)
-                    task = left.pop(outcome.key)
-                    setbacks = 0
-                    if outcome.failure is not None:
-                        failures.append((f"{task.label}, draw {task.draw.number}", outcome.failure))
-                    report(total - len(left), total, task.label)
-            except pool.WorkersLost as loss:
-                setbacks += 1
-                if setbacks >= _SETBACKS:
-                    raise LazyscopeError(
-                        f"Workers died {setbacks} times without finishing a task ({loss}) "
-                        f"{total - len(left)} of {total} are done and kept. If memory was short, "
-                        "run again with fewer workers."
-                    ) from loss
+    report(total - len(left), total, "starting")
+    while left:
+        try:
+            for outcome in outcomes(list(left.values())):
+                store.add(outcome)
+                task = left.pop(outcome.key)
+                setbacks = 0
+                if outcome.failure is not None:
+                    failures.append((f"{task.label}, draw {task.draw.number}", outcome.failure))
+                report(total - len(left), total, task.label)
+        except pool.WorkersLost as loss:
+            setbacks += 1
+            if setbacks >= _SETBACKS:
+                raise LazyscopeError(
+                    f"Workers died {setbacks} times without finishing a task ({loss}). {total - len(left)} of {total} "
+                    "tasks are done and kept. If memory was short, run again with fewer workers."
+                ) from loss
     return tuple(failures)
 
 

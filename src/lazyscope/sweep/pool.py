@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +12,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 from lazyscope.checks import whole_number
-from lazyscope.errors import InvalidParameter
+from lazyscope.errors import InvalidParameter, LazyscopeError
 from lazyscope.sweep.plan import NUMERICS, Task
 from lazyscope.sweep.store import Outcome
 from lazyscope.sweep.worker import compute
@@ -19,6 +21,7 @@ Pool = Callable[[Sequence[Task]], Iterator[Outcome]]
 """Computes tasks, and yields what becomes of each as soon as it is known."""
 
 _CONNECT = 5.0  # seconds to wait for a cluster to answer
+_ADDRESS = re.compile(r"((tcp|tls)://)?[^\s/]+:\d{1,5}")
 
 
 class WorkersLost(Exception):
@@ -40,6 +43,11 @@ def opened(workers: int | None, backend: str, address: str | None) -> Iterator[P
         raise InvalidParameter.of("sweep", "address", "go with the backend dask", address, "Add --backend dask.")
     count = _cores() if workers is None else whole_number(workers, "sweep", "workers")
     yield lambda tasks: _here(tasks) if min(count, len(tasks)) == 1 else _local(tasks, count)
+
+
+def nobody(tasks: Sequence[Task]) -> Iterator[Outcome]:
+    """Compute nothing: the pool where nothing is left to do."""
+    yield from ()
 
 
 def _cores() -> int:
@@ -66,7 +74,7 @@ def _local(tasks: Sequence[Task], count: int) -> Iterator[Outcome]:
     try:
         yield from _outcomes(parallel, tasks, driver=os.getpid())
     except BrokenProcessPool as error:
-        raise WorkersLost("A worker process ended unexpectedly.") from error
+        raise WorkersLost("a process ended unexpectedly") from error
 
 
 def _outcomes(parallel: Any, tasks: Sequence[Task], driver: int | None) -> Iterator[Outcome]:
@@ -97,32 +105,64 @@ def _uninterrupted() -> Iterator[None]:
 @contextmanager
 def _cluster(address: str | None) -> Iterator[Pool]:
     """Connect to a Dask scheduler."""
-    if address is None:
-        raise InvalidParameter.of("sweep", "address", "be that of a Dask scheduler, host:port", "none")
+    if address is None or not _ADDRESS.fullmatch(address):
+        must = "be that of a Dask scheduler, host:port"
+        raise InvalidParameter.of("sweep", "address", must, "none" if address is None else repr(address))
     try:
-        from distributed import Client
+        from distributed import CancelledError, Client, KilledWorker
     except ImportError:
         advice = "Install it with: pip install 'lazyscope[dask]'."
         raise InvalidParameter.of("sweep", "backend", "be installed", "dask, which is not", advice) from None
-    from joblib import Parallel, parallel_config
+    from joblib import Parallel
 
+    connect: Any = Client
     try:
-        connect: Any = Client
         client = connect(address, timeout=_CONNECT, set_as_default=False)
-    except (OSError, ValueError) as error:
-        got = f"{address}, where none answers ({' '.join(str(error).split())[:120]})"
+    except (OSError, ValueError, TypeError) as error:  # none there, a bad port, TLS that is not set up
+        got = f"{address}, where none answers ({_first_line(error)})"
         advice = "Start one with `dask scheduler`, or check host and port."
         raise InvalidParameter.of("sweep", "address", "be that of a Dask scheduler", got, advice) from None
 
     def outcomes(tasks: Sequence[Task]) -> Iterator[Outcome]:
-        from distributed import KilledWorker
+        try:
+            backend = _dask_backend(client)
+            parallel = Parallel(n_jobs=-1, backend=backend, return_as="generator_unordered", batch_size=1)
+            yield from _outcomes(parallel, tasks, driver=None)
+        except KilledWorker as error:
+            raise WorkersLost(_first_line(error)) from error
+        except (OSError, CancelledError) as error:
+            raise LazyscopeError(
+                f"The cluster at {address} was lost, or has no workers ({_first_line(error)}). "
+                "What was computed is kept; the same command goes on from there."
+            ) from error
 
-        with parallel_config(backend="dask", client=client):
-            parallel = Parallel(n_jobs=-1, return_as="generator_unordered", batch_size=1)
-            try:
-                yield from _outcomes(parallel, tasks, driver=None)
-            except KilledWorker as error:
-                raise WorkersLost(str(error)) from error
+    logger = logging.getLogger("distributed.client")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)  # what it would say of a lost cluster is in our own line
+    try:
+        with closing(client):
+            yield outcomes
+    finally:
+        logger.setLevel(level)
 
-    with closing(client):
-        yield outcomes
+
+def _dask_backend(client: Any) -> Any:
+    """Return joblib's backend, taught to tell when Dask gives a task up: joblib 1.6 would wait for it forever."""
+    from joblib._dask import DaskDistributedBackend
+
+    class Backend(DaskDistributedBackend):  # type: ignore[misc]
+        def submit(self, func: Any, callback: Any = None) -> Any:
+            future = super().submit(func, callback)
+            future.add_done_callback(lambda done: callback(done.exception()) if done.exception() else None)
+            return future
+
+        def retrieve_result_callback(self, out: Any) -> Any:
+            if isinstance(out, BaseException):
+                raise out
+            return super().retrieve_result_callback(out)
+
+    return Backend(client=client)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")[:160]

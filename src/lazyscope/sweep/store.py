@@ -90,7 +90,8 @@ class Store:
             if not os.access(file, os.W_OK):
                 raise InvalidParameter.of("sweep", "store", "be a file that you may write to", file)
         with _told(file), lock.alone(file):
-            if not file.exists():
+            made = not file.exists()
+            if made:
                 _make(file)
             with cls.reading(file) as store:
                 store.check()
@@ -99,9 +100,12 @@ class Store:
                 # death of the process and the loss of power. A sync costs milliseconds, a task seconds.
                 db.execute("PRAGMA journal_mode = WAL")
                 db.execute("PRAGMA synchronous = FULL")
+                store = cls(file, db)
                 try:
-                    yield cls(file, db)
+                    yield store
                 finally:
+                    if made and not store.names():
+                        file.unlink()  # made in vain
                     # At rest the store is one plain file; a reader that is looking on keeps the log a little longer.
                     db.execute("PRAGMA busy_timeout = 0")
                     with suppress(sqlite3.OperationalError):
@@ -129,12 +133,20 @@ class Store:
 
     # -- plans -------------------------------------------------------------------------------------------
 
-    def enrol(self, plan: Plan) -> None:
-        """Write down a plan and its tasks; refuse another plan under a name that is taken."""
+    def check_unchanged(self, plan: Plan) -> None:
+        """Refuse another plan under a name that is taken, and say how it differs."""
         known = self._db.execute("SELECT digest FROM plans WHERE name = ?", (plan.name,)).fetchone()
-        if known is not None:
-            if known[0] != plan.digest:
-                raise self._changed(plan)
+        if known is None or known[0] == plan.digest:
+            return
+        before = [json.loads(text) for _, text in self._members(plan.name)]
+        now = [json.loads(task.specification) for task in plan.tasks]
+        must = f"stay what it was when {plan.name!r} was first run with {self.path}"
+        advice = "Give the changed plan another name or another store."
+        raise InvalidParameter.of("sweep", "plan", must, f"a change of {_difference(before, now)}", advice)
+
+    def enrol(self, plan: Plan) -> None:
+        """Write down a plan and its tasks, if they are not."""
+        if plan.name in self.names():
             return
         arrays = {name: array for task in plan.tasks for name, array in task.arrays.items()}
         with self._transaction():
@@ -144,13 +156,6 @@ class Store:
             self._db.execute("INSERT INTO plans VALUES (?, ?)", (plan.name, plan.digest))
             members = ((plan.name, i, task.key) for i, task in enumerate(plan.tasks))
             self._db.executemany("INSERT INTO members VALUES (?, ?, ?)", members)
-
-    def _changed(self, plan: Plan) -> InvalidParameter:
-        before = [json.loads(text) for _, text in self._members(plan.name)]
-        now = [json.loads(task.specification) for task in plan.tasks]
-        must = f"stay what it was when {plan.name!r} was first run with {self.path}"
-        advice = "Give the changed plan another name or another store."
-        return InvalidParameter.of("sweep", "plan", must, f"a change of {_difference(before, now)}", advice)
 
     def names(self) -> list[str]:
         """Return the names of the plans."""
