@@ -166,8 +166,9 @@ def test_divergence_is_noticed_and_stays_with_its_model(kind):
     with np.errstate(all="ignore"):
         assert pack.healthy().tolist() == [True, False, True]
     pack.bury(1)
+    X, y = samples(law, 1000, seed=3)
     for part in (pack, alone):
-        single.run(part, X[::-1], y[::-1], np.ones(len(X)))
+        single.run(part, X, y, np.ones(len(X)))
     assert pack.alive.tolist() == [True, False, True]
     assert np.array_equal(pack.form(0), alone.form(0)) and pack.c[0] == alone.c[0]
     assert np.all(np.isfinite(pack.state)) and np.all(np.isfinite(pack.c))
