@@ -160,7 +160,7 @@ def test_divergence_is_noticed_and_stays_with_its_model(kind):
     d, widths = 12, [5, 40, 5]
     law = data(d)
     X, y = samples(law, 1000)
-    pack, alone = kind(starts(d, widths), widths, [0.002, 5.0, 0.002]), kind(starts(d, [5]), [5], [0.002])
+    pack, alone = kind(starts(d, widths), widths, [0.0005, 5.0, 0.0005]), kind(starts(d, [5]), [5], [0.0005])
     for part in (pack, alone):
         single.run(part, X, y, np.ones(len(X)))
     with np.errstate(all="ignore"):
