@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lazyscope.errors import InvalidParameter
+from lazyscope.errors import InvalidParameter, LazyscopeError
 
 
 @contextmanager
@@ -56,7 +56,10 @@ def _lock_file(store: Path) -> Path:
 def _acquired(path: Path, store: Path) -> int:
     """Return a descriptor of the locked file; of the one that has the name now, not of one that was just removed."""
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise LazyscopeError(f"The store {store} could not be locked: {error.strerror}, {path}.") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(descriptor), path.stat()):

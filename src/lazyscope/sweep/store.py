@@ -73,7 +73,7 @@ class Store:
     """An open store. `writing` makes it if need be and holds it alone; `reading` changes nothing."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self.path, self._db = path, connection
+        self.path, self._db, self._logging = path, connection, False
 
     # -- opening -----------------------------------------------------------------------------------------
 
@@ -96,20 +96,13 @@ class Store:
             with cls.reading(file) as store:
                 store.check()
             with closing(sqlite3.connect(file, isolation_level=None, timeout=_PATIENCE)) as db:
-                # A commit appends to a log and syncs it (FULL) before it returns: what was acknowledged survives the
-                # death of the process and the loss of power. A sync costs milliseconds, a task seconds.
-                db.execute("PRAGMA journal_mode = WAL")
-                db.execute("PRAGMA synchronous = FULL")
                 store = cls(file, db)
                 try:
                     yield store
                 finally:
                     if made and not store.names():
                         file.unlink()  # made in vain
-                    # At rest the store is one plain file; a reader that is looking on keeps the log a little longer.
-                    db.execute("PRAGMA busy_timeout = 0")
-                    with suppress(sqlite3.OperationalError):
-                        db.execute("PRAGMA journal_mode = DELETE")
+                    store._close_log()
 
     @classmethod
     @contextmanager
@@ -240,13 +233,33 @@ class Store:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        self._open_log()
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # a full disk has ended it already
+                self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
+
+    def _open_log(self) -> None:
+        """Before the first change: from now on a commit appends to a log, and readers are never in its way.
+
+        The log is synced (FULL) before a commit returns: what was acknowledged survives the death of the process and
+        the loss of power. A sync costs milliseconds, a task seconds.
+        """
+        if not self._logging:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._logging = True
+
+    def _close_log(self) -> None:
+        """At rest the store is one plain file; a reader that is looking on keeps the log a little longer."""
+        if self._logging:
+            self._db.execute("PRAGMA busy_timeout = 0")
+            with suppress(sqlite3.OperationalError):
+                self._db.execute("PRAGMA journal_mode = DELETE")
 
 
 def _make(file: Path) -> None:
