@@ -57,7 +57,9 @@ def find(fidelity: Fidelity, problem: Problem, regime: Regime) -> Claim:
     serving = [claim for claim in _of(fidelity) if _serves(claim, problem, regime)]
     if serving:
         return serving[0]
-    verbs = list(dict.fromkeys(claim.fidelity for claim in claims() if _serves(claim, problem, regime)))
+    # a limit has more hypotheses than `covers` asks for: it names the one that fails when it is asked itself
+    others_serve = (c.fidelity for c in claims() if c.fidelity != "limit" and _serves(c, problem, regime))
+    verbs = list(dict.fromkeys(others_serve))
     regimes = {claim.regime.__name__ for claim in _of(fidelity) if isinstance(problem, claim.problem)}
     nearest = f"Use {' or '.join(verbs)} for it." if verbs else ""
     others = f"With this problem, {fidelity} serves {', '.join(sorted(regimes)) or 'nothing'}"

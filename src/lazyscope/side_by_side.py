@@ -34,8 +34,9 @@ def agreement(exact: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
 
     `difference` is simulated minus exact. Both fidelities see the same weights for the same seed, so it is taken draw
     by draw where both have the draws, and `stderr` is that of its mean: the weights' own scatter drops out.
-    `finite_size` is what the simulation declares that finitely many samples may add, and
-    z = (|difference| − finite_size)₊/stderr.
+    `finite_size` is what the simulation declares that finitely many samples may add, and z is what is beyond it,
+    (|difference| − finite_size)₊, in standard errors. A standard error from a few draws is itself uncertain: z is the
+    normal quantile that is as unlikely as that ratio is under Student's law with draws − 1 degrees of freedom.
 
     >>> import lazyscope as ls
     >>> target, regime = ls.QuadraticTarget.exponential(25), ls.RandomFeatures("relu")
@@ -45,6 +46,8 @@ def agreement(exact: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
     True
     """
     import xarray as xr
+    from scipy.stats import norm
+    from scipy.stats import t as student
 
     if "risk_draws" not in simulated:
         must = "be at least 2: a single draw has no standard error"
@@ -58,7 +61,8 @@ def agreement(exact: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
         stderr = np.hypot(stderr, exact.stderr.values)
     finite_size = simulated.finite_size.values
     beyond = np.maximum(np.abs(difference) - finite_size, 0.0)
-    z = np.divide(beyond, stderr, out=np.zeros_like(beyond), where=beyond > 0)
+    ratio = np.divide(beyond, stderr, out=np.full_like(beyond, np.inf), where=stderr > 0)
+    z = np.where(beyond > 0, norm.isf(student.sf(ratio, draws - 1)), 0.0)
     dims = simulated.risk.dims
     values = dict(zip(_AGREEMENT, (difference, stderr, finite_size, z), strict=True))
     found = xr.Dataset({name: (dims, value) for name, value in values.items()}, simulated.risk.coords)

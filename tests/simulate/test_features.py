@@ -17,7 +17,8 @@ def test_streaming_is_plain_least_squares(monkeypatch):
     phi = Features(W, ls.Activation("relu"))
     a, mse = fit(law, phi, n, np.random.default_rng(1))
     blocks = -(-n // 64)
-    drawn = list(batches(law, -(-n // blocks), blocks, np.random.default_rng(1)))
+    stream = batches(law, -(-n // blocks), blocks, np.random.default_rng(1))
+    drawn = [(X.copy(), y.copy()) for X, y in stream]
     X, y = (np.concatenate([pair[k] for pair in drawn])[:n] for k in (0, 1))
     expected, _, _, _ = np.linalg.lstsq(phi(X).astype(float), y.astype(float), rcond=None)
     assert a == pytest.approx(expected, rel=1e-3, abs=1e-4)

@@ -95,6 +95,10 @@ def smooth(u):
     return np.tanh(u) + 0.5 * u * u
 
 
+def fixed(starts, widths, steps):
+    return network.Networks(starts, widths, steps, SQUARE, fixed_layer=True)
+
+
 KINDS = {
     "one second-layer weight": (trained, np.square, None),
     "tangent": (lazy, np.square, lambda u: 2 * u),
@@ -185,6 +189,23 @@ def test_a_full_matrix_is_its_own_spectrum():
     assert law_of(full).gamma == pytest.approx(law_of(diagonal).gamma, abs=1e-12)
 
 
+def test_a_second_layer_fixed_to_one_is_theorem_3():
+    """Both engines take the same steps, and end at the floor: with a batch, and sample by sample."""
+    target = ls.QuadraticTarget.exponential(12)
+    law, (W,) = law_of(target), starts(12, [4])
+    packs = [in_double(square.SquareNetworks([W], [4], [0.01], fixed_layer=True)), in_double(fixed([W], [4], [0.01]))]
+    for X, y in batches(law, 10, 200, np.random.default_rng(0)):
+        for pack in packs:
+            pack.step(X.astype(float), y.astype(float), 1.0)
+    assert packs[0].form(0) == pytest.approx(packs[1].form(0), abs=1e-10)
+    assert packs[0].a == 1.0 and np.all(packs[1].a == 1.0)
+    floor = float(ls.limit(target, ls.Trained(), rho=4 / 12).risk)
+    for batch, steps, size in ((20, 4000, 0.02), (1, 120_000, 0.001)):
+        plan = ls.SGD(steps=steps, batch=batch, step_sizes=(size,), second_layer="fixed")
+        risk = float(ls.simulate(target, ls.Trained(), width=4, protocol=plan).risk)
+        assert floor < risk < floor + 0.015  # what the paper's protocol promises
+
+
 def test_divergence_is_told_and_kept_apart():
     target = ls.QuadraticTarget.exponential(20)
     result = ls.simulate(
@@ -222,6 +243,7 @@ BAD = {
     "no step": lambda: ls.SGD(step_sizes=()),
     "batch": lambda: ls.SGD(batch=2.5),
     "decay": lambda: ls.SGD(decay=((2.0, 10.0),)),
+    "second layer": lambda: ls.SGD(second_layer="none"),
     "activation": lambda: ls.simulate(ls.QuadraticTarget([1.0, 2.0]), ls.Trained("sign"), width=1),
     "sigma": lambda: ls.simulate(ls.GaussianMixture([0.1], [2.0]), ls.RandomFeatures(), width=1),
     "protocol of a fit": lambda: ls.simulate(

@@ -115,7 +115,7 @@ def test_one_step_is_the_gradient_of_the_loss_on_one_sample(kind):
 def theorem_3(d, N, step_size):
     """A network whose second layer is fixed to 1: f = (1/N) Σ⟨w_i,x⟩² + c."""
     pack = in_double(trained(starts(d, [N]), [N], [step_size]))
-    pack.trains_a, pack.a[:], pack.step_size[:] = False, 1.0, step_size
+    pack.fixed_layer, pack.a[:], pack.step_size[:] = True, 1.0, step_size
     return pack
 
 
@@ -144,7 +144,7 @@ def test_the_floor_of_theorem_3_is_reached(fixed):
     law = data(d)
     pack = trained(starts(d, widths), widths, [0.0005] * 3)
     if fixed:
-        pack.trains_a, pack.a[:] = False, 1.0
+        pack.fixed_layer, pack.a[:] = True, 1.0
     plan = ls.SGD(steps=100_000, batch=1, step_sizes=(0.0005,))
     for _ in single.walk(law, pack, plan, np.random.default_rng(3), np.array([], dtype=int)):
         pass

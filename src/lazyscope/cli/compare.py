@@ -102,7 +102,9 @@ def _show(result: xr.Dataset, problem: str) -> None:
     out = console()
     out.print(problem, soft_wrap=True)
     out.print(grid)
-    out.print("z: |simulated − exact| beyond the finite-size term that the simulation declares, in standard errors.")
+    out.print(
+        "z: what |simulated − exact| has beyond the finite-size term, in standard errors (Student's: draws are few)."
+    )
     far_off = [row for row in rows if row["z"] is not None and row["z"] > _WITHIN]
     compared = sum(row["z"] is not None for row in rows)
     verdict = f"{compared - len(far_off)} of {compared} agree within {_WITHIN:g} standard errors."

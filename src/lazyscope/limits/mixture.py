@@ -50,7 +50,7 @@ def neural_tangent(problem: GaussianMixture, regime: NeuralTangent, rho: FloatAr
     R = 2/(2 + κ‖Δ‖²),   κ = 1 − (1−ρ)₊²(1−τ) − (1−ρ)₊τ,   τ = Tr(Δ)²/(d‖Δ‖²).
     """
     if not regime.activation.is_square:
-        raise NoTheorem.of("Theorem 5", "σ(u) = u²", regime.activation.name, "Use exact.")
+        raise NoTheorem.of("Theorem 5", "σ(u) = u²", regime.activation.name, "Use exact or simulate.")
     if isinstance(regime.weights, FixedWeights):
         return {"risk": _given_weights(problem, regime.weights.W, rho)}
     if regime.weights is not None:
@@ -81,7 +81,7 @@ def _given_weights(problem: GaussianMixture, W: FloatArray, rho: FloatArray) -> 
 def trained(problem: GaussianMixture, regime: Trained, rho: FloatArray) -> dict[str, FloatArray]:
     """Theorem 6, σ = u², both layers trained: R = 2/(2 + Σ_{i ≤ N∧d} λ_i(Δ̃)²), λ_i singular values."""
     if not regime.activation.is_square:
-        raise NoTheorem.of("Theorem 6", "σ(u) = u²", regime.activation.name, "Use exact.")
+        raise NoTheorem.of("Theorem 6", "σ(u) = u²", regime.activation.name, "Use exact or simulate.")
     width = neurons(rho, problem.d)
     captured = np.cumsum(problem.singular_values**2)[np.minimum(width, problem.d).astype(int) - 1]
     return {"risk": 2.0 / (2.0 + captured), "width": width}

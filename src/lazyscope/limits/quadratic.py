@@ -39,7 +39,7 @@ def neural_tangent(problem: QuadraticTarget, regime: NeuralTangent, rho: FloatAr
     Eq. 13 prints "… ρ(1−ρ)₊ + Tr(B)²/(d‖B‖²)" where Theorem 2 gives a product: this is the product.
     """
     if not regime.activation.is_square:
-        raise NoTheorem.of("Theorem 2", "σ(u) = u²", regime.activation.name, "Use exact.")
+        raise NoTheorem.of("Theorem 2", "σ(u) = u²", regime.activation.name, "Use exact or simulate.")
     if regime.weights is not None:
         law = regime.weights if isinstance(regime.weights, (str, FixedWeights)) else "a covariance Γ"
         raise NoTheorem.of("Theorem 2", "isotropic weights, w ~ N(0, I/d)", law, "Use exact.")
@@ -59,7 +59,7 @@ def missed_by_tangent(rho: FloatArray, tau: float) -> FloatArray:
 def trained(problem: QuadraticTarget, regime: Trained, rho: FloatArray) -> dict[str, FloatArray]:
     """Theorem 3: one-pass SGD with ε → 0 ends at 2Σ_{i>N} λ_i(B)², for σ = u², a = 1 and B ⪰ 0."""
     if not regime.activation.is_square:
-        raise NoTheorem.of("Theorem 3", "σ(u) = u²", regime.activation.name, "Use exact.")
+        raise NoTheorem.of("Theorem 3", "σ(u) = u²", regime.activation.name, "Use exact or simulate.")
     values = problem.eigenvalues
     if not matrices.is_semidefinite(values):
         got = f"smallest eigenvalue {values[0]:.4g}"

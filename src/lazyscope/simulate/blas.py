@@ -9,15 +9,26 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 _LETTER = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
 _NUMBER = {np.dtype(np.float32): ctypes.c_float, np.dtype(np.float64): ctypes.c_double}
+_SMALL = 4_000_000  # multiplications in a product: a twentieth of a millisecond
 _YES, _NO = ctypes.c_char(b"T"), ctypes.c_char(b"N")
+
+
+def threads_for(multiplications: int) -> AbstractContextManager[object]:
+    """Keep small products on one thread: to wake a second costs more than it saves, and ten times so if it is busy."""
+    if multiplications > _SMALL:
+        return nullcontext()
+    from threadpoolctl import threadpool_limits
+
+    return cast("AbstractContextManager[object]", threadpool_limits(1, user_api="blas"))
 
 
 def gemm(

@@ -20,6 +20,7 @@ from lazyscope.evidence import Claim, Example, exponential_quantiles, three_leve
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
 from lazyscope.progress import report
 from lazyscope.regimes import RandomFeatures
+from lazyscope.simulate.blas import threads_for
 from lazyscope.simulate.normals import Float32
 from lazyscope.simulate.stream import Law, batches, draw, law_of
 
@@ -47,8 +48,9 @@ def risks(
         rng = weights.generator(seed, number, N)
         W = law.see(weights.draw(problem, regime, N, rng))
         features = Features(W.astype(np.float32), regime.activation)
-        a, fitted = fit(law, features, samples, rng)
-        tested.append(mean_loss(law, features, a, test, rng) / law.energy)
+        with threads_for(min(samples, _BLOCK) * N * max(N // 2, law.d)):
+            a, fitted = fit(law, features, samples, rng)
+            tested.append(mean_loss(law, features, a, test, rng) / law.energy)
         trained.append(fitted / law.energy)
     return {"risk": np.array(tested), "train": np.array(trained)}
 
@@ -71,10 +73,12 @@ class Features:
 
 def mean_loss(law: Law, features: Features, a: FloatArray, n: int, rng: np.random.Generator) -> float:
     """Return the mean squared error on n fresh samples, in blocks like the fit."""
-    total = 0.0
+    from scipy.linalg.blas import sgemv
+
+    total, coefficients = 0.0, a.astype(np.float32)
     for start in range(0, n, _BLOCK):
         X, y = draw(law, min(_BLOCK, n - start), rng)
-        residual = y - features(X) @ a.astype(np.float32)
+        residual = y - sgemv(1.0, features(X).T, coefficients, trans=1)
         total += float(np.sum(residual.astype(np.float64) ** 2))
     return total / n
 

@@ -31,10 +31,12 @@ class Networks(Pack):
         widths: Sequence[int],
         step_sizes: Sequence[float],
         sigma: Activation,
+        fixed_layer: bool = False,
     ) -> None:
+        """Take what every pack takes, σ, and whether the a_i are 1 and stay so."""
         super().__init__(starts, widths, step_sizes)
-        self.sigma = sigma
-        self.a = np.zeros(self.state.shape[1], dtype=np.float32)
+        self.sigma, self.fixed_layer = sigma, fixed_layer
+        self.a = np.full(self.state.shape[1], float(fixed_layer), dtype=np.float32)
 
     def outputs(self, X: Float32) -> Float32:
         """(1/N) Σ a_i σ(⟨w_i,x⟩)."""
@@ -47,7 +49,8 @@ class Networks(Pack):
     def move(self, X: Float32, r: Float32, rate: Float32) -> None:
         """Move a and W by their gradients."""
         slope = np.asfortranarray(self.sigma.slope_at(self.H))
-        descend(self.values, slope, r * (rate * rate.dtype.type(2.0 / len(r))), self.first, self.a)
+        D, a = r * (rate * rate.dtype.type(2.0 / len(r))), self.a
+        descend(self.values, slope, D, self.first, a.copy() if self.fixed_layer else a)
         self.subtract(X, slope)
 
     def drop(self, columns: slice) -> None:

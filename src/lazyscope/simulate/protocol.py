@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -21,7 +22,8 @@ class SGD:
     Defaults are those of Ghorbani et al. 2019, §4, and their published scripts, for a trained network on the quadratic
     target: batches of 100, 2·10⁵ steps, constant step sizes from {0.001, …, 0.03} of which the best counts, divided
     by 10 over the last 30,000 steps and by 15 over the last 15,000 (here: 15% and 7.5% of the steps), risk on 10⁴
-    fresh samples. `SGD.paper(problem, regime)` is the protocol of any pair.
+    fresh samples. `SGD.paper(problem, regime)` is the protocol of any pair. `second_layer` of a trained network is
+    trained from 0, or "fixed" to 1 as in Theorem 3.
 
     >>> SGD(steps=1000).rate(0.01, 0), SGD(steps=1000).rate(0.01, 900)
     (0.01, 0.001)
@@ -32,6 +34,7 @@ class SGD:
     step_sizes: tuple[float, ...] = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03)
     decay: tuple[tuple[float, float], ...] = ((0.15, 10.0), (0.075, 15.0))
     test: int = 10_000
+    second_layer: Literal["trained", "fixed"] = "trained"
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "test"):
@@ -40,6 +43,8 @@ class SGD:
         if not np.all(np.isfinite(sizes)):
             raise InvalidParameter.of("SGD", "step_sizes", "be finite", "inf", _STEP_SIZES)
         object.__setattr__(self, "step_sizes", tuple(float(size) for size in sizes))
+        if self.second_layer not in ("trained", "fixed"):
+            raise InvalidParameter.of("SGD", "second_layer", 'be "trained" or "fixed"', repr(self.second_layer))
         pairs = tuple(tuple(pair) for pair in self.decay)
         for pair in pairs:
             numbers = [real_number(number, "SGD", "decay") for number in pair]

@@ -6,7 +6,7 @@ population, in closed form; else they are measured on fresh samples.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from lazyscope.evidence import Claim, exponential_quantiles, three_levels
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
 from lazyscope.progress import report
 from lazyscope.regimes import NeuralTangent, Trained
-from lazyscope.simulate import population
+from lazyscope.simulate import population, single
+from lazyscope.simulate.blas import threads_for
 from lazyscope.simulate.network import Networks
 from lazyscope.simulate.normals import Float32
 from lazyscope.simulate.pack import Pack
@@ -48,16 +49,24 @@ def train(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Trac
     points = np.unique(np.geomspace(1, protocol.steps, _POINTS).astype(int))
     trace: list[FloatArray] = []
     test = draw(law, protocol.test, rng)
-    with np.errstate(over="ignore", invalid="ignore"):  # a model may diverge between two looks
-        for step, (X, y) in enumerate(batches(law, protocol.batch, protocol.steps, rng)):
-            pack.step(X, y, 1.0 / protocol.rate(1.0, step))
-            if step % _LOOK == 0:
-                report(step, 0, f"step {step:,} of {protocol.steps:,}")
+    alone = protocol.batch == 1 and single.serves(pack)
+    steps = single.walk(law, pack, protocol, rng, points) if alone else _walk(law, pack, protocol, rng)
+    with np.errstate(over="ignore", invalid="ignore"), threads_for(law.d * protocol.batch * pack.state.shape[1]):
+        for done in steps:
+            if alone or done % _LOOK == 1:
+                report(done, 0, f"step {done:,} of {protocol.steps:,}")
                 _bury(pack, ~pack.healthy())
-            if step + 1 == points[len(trace)]:
+            if done == points[len(trace)]:
                 trace.append(risks_now(law, pack, *test))
         tested = _tested(law, pack, *draw(law, protocol.test, rng))
     return Trace(points * float(protocol.batch), np.stack(trace, axis=1), tested)
+
+
+def _walk(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Iterator[int]:
+    """Train; yield the number of steps made after each of them. A model may overflow between two looks at it."""
+    for step, (X, y) in enumerate(batches(law, protocol.batch, protocol.steps, rng)):
+        pack.step(X, y, 1.0 / protocol.rate(1.0, step))
+        yield step + 1
 
 
 def risks_now(law: Law, pack: Pack, X: Float32, y: Float32) -> FloatArray:
@@ -96,6 +105,7 @@ def risks(
     pack = _pack(
         problem,
         regime,
+        protocol,
         [W for W in starts for _ in sizes],
         [N for N in widths for _ in sizes],
         [size for _ in widths for size in sizes],
@@ -107,7 +117,7 @@ def risks(
         N = widths[int(np.argmax(lost))]
         raise NotConverged(
             f"SGD diverged at N = {N} with every step size of {sizes}. "
-            "Pass protocol=SGD(step_sizes=…) with smaller ones."
+            "Pass protocol=SGD(step_sizes=…) with smaller ones; small batches need them."
         )
     return {"samples": result.samples, "trace": trace, "tested": result.tested.reshape(len(widths), len(sizes))}
 
@@ -143,16 +153,18 @@ def _weights(law: Law, problem: Problem, regime: Trained | NeuralTangent, seed: 
 def _pack(
     problem: Problem,
     regime: Trained | NeuralTangent,
+    protocol: SGD,
     starts: Sequence[Float32],
     widths: Sequence[int],
     step_sizes: Sequence[float],
 ) -> Pack:
-    """Return the networks, untrained. The second layer is a single number where Theorem 3 speaks: u², and B alone."""
+    """Return the networks, untrained. For σ = u² on the quadratic target the second layer is a single number."""
     if isinstance(regime, NeuralTangent):
         return Tangents(starts, widths, step_sizes, regime.activation)
-    if isinstance(problem, QuadraticTarget) and regime.activation.name == "square":
-        return SquareNetworks(starts, widths, step_sizes)
-    return Networks(starts, widths, step_sizes, regime.activation)
+    fixed = protocol.second_layer == "fixed"
+    if regime.activation.name == "square" and (fixed or isinstance(problem, QuadraticTarget)):
+        return SquareNetworks(starts, widths, step_sizes, fixed)
+    return Networks(starts, widths, step_sizes, regime.activation, fixed)
 
 
 def _claim(problem: type[Problem], regime: type[Trained] | type[NeuralTangent]) -> Claim:

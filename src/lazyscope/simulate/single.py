@@ -79,7 +79,7 @@ def _run_one(pack: Pack, m: int, X: Float32, y: Float32, divisors: FloatArray) -
     state = _in_rows(pack.state[:, here])
     rates = (pack.step_size[m] / divisors).astype(dtype)
     if isinstance(pack, SquareNetworks):
-        trained = getattr(pack, "trains_a", True)
+        trained = not pack.fixed_layer
         pack.a[m], pack.c[m] = _descend(state, state, X, y, rates, pack.N[m], pack.a[m], pack.c[m], False, trained)
     else:
         assert isinstance(pack, Tangents)

@@ -37,9 +37,13 @@ def compressed(W: Float32) -> Float32:
 class SquareNetworks(Pack):
     """4·batch·d·min(N, d) flops a step and model."""
 
-    def __init__(self, starts: Sequence[Float32], widths: Sequence[int], step_sizes: Sequence[float]) -> None:
+    def __init__(
+        self, starts: Sequence[Float32], widths: Sequence[int], step_sizes: Sequence[float], fixed_layer: bool = False
+    ) -> None:
+        """Take what every pack takes, and whether a is 1 and stays so: Theorem 3 to the letter, w_i being √N w_i."""
         super().__init__([compressed(W) for W in starts], widths, step_sizes)
-        self.a = np.zeros(len(starts), dtype=np.float32)
+        self.fixed_layer = fixed_layer
+        self.a = np.full(len(starts), float(fixed_layer), dtype=np.float32)
 
     def outputs(self, X: Float32) -> Float32:
         """(a/N) Σ⟨w_i,x⟩²."""
@@ -52,7 +56,8 @@ class SquareNetworks(Pack):
         """W ← (I − aXᵀDX)W, and a by its gradient."""
         one = self.a.dtype.type
         scale(self.H, r * (self.a * rate * one(4.0 / len(r))), self.first)
-        self.a -= rate * one(2.0) * (r * self.q).mean(axis=0)
+        if not self.fixed_layer:
+            self.a -= rate * one(2.0) * (r * self.q).mean(axis=0)
         self.subtract(X, self.H)
 
     def form(self, m: int) -> FloatArray:

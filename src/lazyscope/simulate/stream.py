@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import singledispatch
+from itertools import cycle
 from math import sqrt
 
 import numpy as np
@@ -18,7 +19,7 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NoTheorem
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
-from lazyscope.simulate.normals import Float32, standard_normal
+from lazyscope.simulate.normals import Float32, fill
 
 _CHUNK = 1 << 19  # numbers drawn ahead, 2 MB: many at once, as every call asks for the interpreter's lock
 
@@ -72,30 +73,48 @@ def _diagonalised(M: FloatArray) -> tuple[FloatArray, FloatArray | None]:
 
 def draw(law: Law, n: int, rng: np.random.Generator) -> tuple[Float32, Float32]:
     """Return n inputs, (n, d), and their labels, in float32."""
-    x = standard_normal(n, law.d, rng)
-    if law.gamma is not None:
-        # einsum, not @: this runs beside the BLAS of the arithmetic and must not wake another one
-        y = np.einsum("nd,nd->n", x * law.gamma.astype(np.float32), x)
-        return x, np.asarray(y - np.float32(law.gamma.sum()), dtype=np.float32)
-    assert law.delta is not None
-    y = np.where(rng.random(n) < 0.5, np.float32(-1.0), np.float32(1.0))
-    scale = np.sqrt(np.stack([1.0 + law.delta, 1.0 - law.delta])).astype(np.float32)  # y = −1, y = +1
-    x *= scale[(y > 0).astype(int)]
-    return x, y
+    return Buffer(law, n).draw(rng)
+
+
+class Buffer:
+    """Memory for n samples of a law, to be drawn again and again."""
+
+    def __init__(self, law: Law, n: int) -> None:
+        self.law, pairs = law, -(-n * law.d // 2)
+        self.bits, self.numbers = np.empty(pairs, dtype=np.uint64), np.empty(2 * pairs, dtype=np.float32)
+        self.x = self.numbers[: n * law.d].reshape(n, law.d)
+        self.scratch = np.empty_like(self.x)
+
+    def draw(self, rng: np.random.Generator) -> tuple[Float32, Float32]:
+        """Return inputs and labels; the inputs until the next call."""
+        law, x = self.law, self.x
+        fill(self.numbers, self.bits, rng)
+        if law.gamma is not None:
+            # einsum, not @: this runs beside the BLAS of the arithmetic and must not wake another one
+            np.multiply(x, law.gamma.astype(np.float32), out=self.scratch)
+            y = np.einsum("nd,nd->n", self.scratch, x)
+            return x, np.asarray(y - np.float32(law.gamma.sum()), dtype=np.float32)
+        assert law.delta is not None
+        y = np.where(rng.random(len(x)) < 0.5, np.float32(-1.0), np.float32(1.0))
+        scale = np.sqrt(np.stack([1.0 + law.delta, 1.0 - law.delta])).astype(np.float32)  # y = −1, y = +1
+        x *= np.take(scale, (y > 0).astype(int), axis=0, out=self.scratch)
+        return x, y
 
 
 def batches(law: Law, size: int, count: int, rng: np.random.Generator) -> Iterator[tuple[Float32, Float32]]:
     """Yield `count` fresh batches of `size`; a chunk of the next ones is drawn on a second thread meanwhile.
 
     What is drawn depends on `rng` and `size` alone: the first batches of a longer stream are those of a shorter one.
+    Use each before you ask for the next: its memory is used again.
     """
     ahead = max(1, _CHUNK // (size * law.d))
+    buffers = cycle((Buffer(law, ahead * size), Buffer(law, ahead * size)))
     with ThreadPoolExecutor(max_workers=1) as pool:
-        pending = pool.submit(draw, law, ahead * size, rng)
+        pending = pool.submit(next(buffers).draw, rng)
         for start in range(0, count, ahead):
             X, y = pending.result()
             if start + ahead < count:
-                pending = pool.submit(draw, law, ahead * size, rng)
+                pending = pool.submit(next(buffers).draw, rng)
             for i in range(min(ahead, count - start)):
                 batch = slice(i * size, (i + 1) * size)
                 yield X[batch], y[batch]
