@@ -15,7 +15,7 @@ from lazyscope.checks import whole_number
 from lazyscope.errors import InvalidParameter, LazyscopeError
 from lazyscope.sweep.plan import NUMERICS, Task
 from lazyscope.sweep.store import Outcome
-from lazyscope.sweep.worker import compute
+from lazyscope.sweep.worker import compute, threads_given_back
 
 Pool = Callable[[Sequence[Task]], Iterator[Outcome]]
 """Computes tasks, and yields what becomes of each as soon as it is known."""
@@ -59,7 +59,9 @@ def _cores() -> int:
 def _here(tasks: Sequence[Task]) -> Iterator[Outcome]:
     """Compute in this process, one after the other."""
     for task in tasks:
-        yield compute(task.draw, task.key, NUMERICS[task.draw.fidelity])
+        with threads_given_back():
+            outcome = compute(task.draw, task.key, NUMERICS[task.draw.fidelity])
+        yield outcome
 
 
 def _local(tasks: Sequence[Task], count: int) -> Iterator[Outcome]:

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -35,8 +34,8 @@ def compute(draw: Draw, key: str, numerics: str, driver: int | None = None) -> O
     try:
         if numerics != NUMERICS[draw.fidelity]:
             raise LazyscopeError("This worker runs another version of lazyscope than the driver. Install the same one.")
-        with one_thread():
-            row = draw.compute()
+        hold_one_thread()
+        row = draw.compute()
         bad = [name for name, values in row.items() if values.dtype.kind == "f" and np.isnan(values).any()]
         if bad:
             row, failure = None, f"NaN in {', '.join(bad)}, which no result may have."
@@ -49,33 +48,33 @@ def compute(draw: Draw, key: str, numerics: str, driver: int | None = None) -> O
     return Outcome(key, row, failure, time.perf_counter() - began, versions())
 
 
-_busy = threading.Lock()
-_tasks_here = 0
-_limits: Any = None
+def hold_one_thread() -> None:
+    """Hold the linear algebra of this process to one thread, for good, or refuse to compute.
+
+    For good: the limit belongs to the process, and a Dask worker runs several tasks in threads of one process, none of
+    which may lift it while another is at work. All libraries are loaded first: one that comes later would not be held.
+    """
+    import scipy.linalg  # noqa: F401 (brings a BLAS of its own)
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    threadpool_limits(limits=1)
+    # threadpoolctl ignores a thread while another of the same process has set a limit of its own
+    most = max((library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"), default=1)
+    if most > 1:
+        raise LazyscopeError(
+            f"Another thread of this process holds its linear algebra at {most} threads, and the last bits depend on "
+            "their number. Run the sweep in a process of its own."
+        )
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Hold the linear algebra of this process to one thread, until the last of the tasks inside is done.
-
-    The limit belongs to the process, while the workers of a Dask cluster run several tasks in threads: the first to
-    come sets it, the last to go lifts it. All libraries are loaded first: one that comes later would not be held.
-    """
-    import scipy.linalg  # noqa: F401 (brings a BLAS of its own)
+def threads_given_back() -> Iterator[None]:
+    """Put the number of threads back at the end of this block, for a process that does other things too."""
+    import scipy.linalg  # noqa: F401
     from threadpoolctl import threadpool_limits
 
-    global _tasks_here, _limits
-    with _busy:
-        if _tasks_here == 0:
-            _limits = threadpool_limits(limits=1)
-        _tasks_here += 1
-    try:
+    with threadpool_limits():
         yield
-    finally:
-        with _busy:
-            _tasks_here -= 1
-            if _tasks_here == 0:
-                _limits.restore_original_limits()
 
 
 @cache
