@@ -7,6 +7,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 CORE   := $(VENV)/.installed-core
 DEV    := $(VENV)/.installed-dev
 DOCS   := $(VENV)/.installed-docs
+PEERS  := $(VENV)/.installed-peers
 
 .PHONY: help demo test lint types validate bench docs clean
 help:  ## list the targets
@@ -23,6 +24,9 @@ $(DEV): $(CORE)
 $(DOCS): $(CORE)
 	$(PIP) --editable '.[docs]'
 	@touch $@
+$(PEERS): $(DEV)
+	$(PIP) --editable '.[peers]'
+	@touch $@
 
 demo: $(CORE)  ## Figure 1 at d = 450: table, PNG, PDF and CSV in out/
 	$(BIN)/lazyscope figure fig1 --out out
@@ -36,7 +40,7 @@ types: $(DEV)
 	$(BIN)/mypy
 validate: $(DEV)  ## the slow validations (minutes)
 	$(BIN)/python -m pytest -m slow
-bench: $(DEV)  ## performance as ratios; a name in BENCH= runs that file only
+bench: $(PEERS)  ## performance as ratios, PyTorch among the peers; BENCH=name runs one
 	$(BIN)/python -m benchmarks $(BENCH)
 docs: $(DOCS)  ## HTML documentation in docs/_build
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
