@@ -37,9 +37,9 @@ LOOKS: dict[str, dict[str, Any]] = {
     },
     "NN": {"color": _RED, "marker": "D", "markersize": 4.5},
 }
-_FLOOR: dict[str, Any] = {"color": "#333333", "linestyle": (0, (1, 2)), "linewidth": 1.4}
-_RATIO = "N/d"
-_RISK = "risk / risk of the best constant"
+FLOOR: dict[str, Any] = {"color": "#333333", "linestyle": (0, (1, 2)), "linewidth": 1.4}
+RATIO = "N/d"
+RISK = "risk / risk of the best constant"
 # Without these a file would differ from one run to the next.
 _NO_DATE: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}, ".png": {}}
 
@@ -79,7 +79,7 @@ def curves(results: Sequence[xr.Dataset], problem: Problem, *, geometric: bool =
 def _curve(axes: Axes, result: xr.Dataset, d: int) -> None:
     label = result.attrs["label"]
     if not result.sizes:
-        axes.axhline(float(result.risk), label=label, **_FLOOR)
+        axes.axhline(float(result.risk), label=label, **FLOOR)
         return
     rows = sorted((row for row in tidy([result], d) if np.isfinite(row["rho"])), key=lambda row: float(row["rho"]))
     rho, risk = [row["rho"] for row in rows], [row["risk"] for row in rows]
@@ -92,32 +92,10 @@ def _curve(axes: Axes, result: xr.Dataset, d: int) -> None:
         axes.plot([], [], label=label, linestyle=":", linewidth=0.8, **look)  # no error bar in the legend
 
 
-def lines_and_dots(data: xr.Dataset, title: str, *, lowest: float) -> Figure:
-    """Draw `limit` as lines and `exact` as dots, for each series; `bayes`, if there, as a dotted line."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure()
-        axes = figure.add_subplot()
-        for label in data.series.values.tolist():
-            one, look = data.sel(series=label), LOOKS[label]
-            axes.plot(one.rho, one.limit, color=look["color"])
-            axes.errorbar(one.width / data.attrs["d"], one.exact, one.stderr, linestyle="", **look)
-            axes.plot([], [], label=label, **look)  # one entry of the legend for the line and its dots
-        if "bayes" in data:
-            axes.axhline(float(data.bayes), label="Bayes", **_FLOOR)
-        caption = f"lines: N, d → ∞;  markers: exact at d = {data.attrs['d']}"
-        _dress(axes, f"{title}\n{caption}", geometric=True)
-        axes.set_xlim(float(data.rho[0]), float(data.rho[-1]))
-        axes.set_ylim(lowest - 0.04, 1.02)
-        axes.legend(loc="upper right")
-    return figure
-
-
 def _dress(axes: Axes, title: str, geometric: bool) -> None:
     from matplotlib.ticker import StrMethodFormatter
 
-    axes.set(xlabel=_RATIO, ylabel=_RISK, title=title)
+    axes.set(xlabel=RATIO, ylabel=RISK, title=title)
     if geometric:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))

@@ -12,27 +12,62 @@ from lazyscope.errors import InvalidParameter
 if TYPE_CHECKING:
     import xarray as xr
 
+    from lazyscope.figures.compute import Numbers
+    from lazyscope.figures.design import Preset
+
+_OWNER = "lazyscope figure"
+
 
 @click.command(short_help="Draw a figure of the papers.")
 @click.argument("name", required=False)
 @click.option(
+    "--preset", metavar="quick|paper", default="quick", show_default=True,
+    help="quick: d ≤ 150, at most three minutes on two cores. paper: d = 450 and the paper's protocol, hours "
+    "(--list tells how many) but for what the shipped reference runs have.",
+)  # fmt: skip
+@click.option("--width", help="Simulate at these N instead: numbers or ranges with commas, as in exact --width.")
+@click.option("--workers", type=int, help="Processes; all cores by default. The numbers do not depend on it.")
+@click.option("--fresh", is_flag=True, help="Compute anew what the shipped reference runs have, in a store of its own.")
+@click.option(
     "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True,
-    help="Folder for the PNG, the PDF and the CSV; made if it is missing.",
+    help="Folder for the PNG, the PDF, the numbers (CSV, netCDF) and their provenance (JSON); made if it is missing.",
 )  # fmt: skip
 @click.option("--list", "names", is_flag=True, help="List the figures.")
-def figure(name: str | None, out: Path, names: bool) -> None:
-    """Draw the figure NAME: theory as lines, exact values as dots, and the numbers of both."""
+@click.pass_context
+def figure(
+    ctx: click.Context,
+    name: str | None,
+    preset: str,
+    width: str | None,
+    workers: int | None,
+    fresh: bool,
+    out: Path,
+    names: bool,
+) -> None:
+    """Draw the figure NAME: limits as lines, exact values as crosses, simulated networks as dots.
+
+    Every result goes to a store in the folder, NAME.sqlite, as soon as it is there: whatever ends a run, the same
+    command goes on from there.
+    """
     from lazyscope import figures
 
     if names:
         for known, title in figures.FIGURES.items():
-            click.echo(f"{known}  {title}")
+            costs = (f"{word}: {size.cost}" for word, size in figures.load(known).PRESETS.items())
+            click.echo(f"{known:16} {title}\n{'':16} {'; '.join(costs)}")
         return
-    if name not in figures.FIGURES:
-        must = f"be {' or '.join(figures.FIGURES)}"
-        raise InvalidParameter.of("lazyscope figure", "NAME", must, "none" if name is None else repr(name))
+    module = figures.load(name)
+    if preset not in module.PRESETS:
+        raise InvalidParameter.of(_OWNER, "--preset", f"be {' or '.join(module.PRESETS)}", repr(preset))
+    size = module.PRESETS[preset] if width is None else module.PRESETS[preset].at(_widths(width))
     _folder(out)
-    _make(name, out)
+    _make(ctx, str(name), preset, size, out, workers, fresh)
+
+
+def _widths(text: str) -> list[float]:
+    from lazyscope.cli import grammar
+
+    return grammar.parse(text, _OWNER, "--width").whole
 
 
 def _folder(out: Path) -> None:
@@ -42,49 +77,91 @@ def _folder(out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         got = f"{out} ({error.strerror})"
-        raise InvalidParameter.of("lazyscope figure", "--out", "be a folder or a place for one", got) from None
-    check_folder(out, "lazyscope figure", "--out")
+        raise InvalidParameter.of(_OWNER, "--out", "be a folder or a place for one", got) from None
+    check_folder(out, _OWNER, "--out")
 
 
-def _make(name: str, out: Path) -> None:
-    from lazyscope import figures, files, plotting
+def _make(
+    ctx: click.Context, name: str, preset: str, size: Preset, out: Path, workers: int | None, fresh: bool
+) -> None:
+    from lazyscope import figures
     from lazyscope.cli.terminal import progress_bar
+    from lazyscope.figures import output, references
+    from lazyscope.figures.compute import Layout, compute
 
     module = figures.load(name)
-    with progress_bar():
-        data = module.compute()
-    command = f"lazyscope figure {name}"
-    picture = module.plot(data)
-    for suffix in (".png", ".pdf"):
-        plotting.save(picture, out / f"{name}{suffix}")
-    with files.replacing(out / f"{name}.csv") as part:
-        files.write_csv(part, figures.rows(data), [command, data.attrs["problem"], *figures.provenance(data)])
-    _show(data)
-    for suffix in (".png", ".pdf", ".csv"):
-        click.echo(f"wrote {out / name}{suffix}", err=True)
+    stem = name if preset == "quick" else f"{name}-{preset}"
+    store = out / f"{stem}{'-fresh' if fresh else ''}.sqlite"
+    layout = Layout.of(stem, module.panels(size))
+    known = () if fresh else references.shipped()
+    try:
+        with progress_bar():
+            numbers = compute(
+                layout, store, workers=workers, references=known, tell=lambda line: click.echo(line, err=True)
+            )
+    except KeyboardInterrupt:
+        _interrupted(ctx, layout.plan.name, store)
+    about = {"figure": name, "preset": preset, "d": size.d}
+    paths = output.write(numbers, module.plot(numbers.panels), out / stem, str(ctx.obj or _OWNER), about)
+    _show(numbers)
+    for path in paths:
+        click.echo(f"wrote {path}", err=True)
 
 
-def _show(data: xr.Dataset) -> None:
-    """Print limit, exact value and difference at each dot, regime by regime."""
-    from lazyscope.cli.terminal import console, size, table, with_error
+def _interrupted(ctx: click.Context, plan: str, store: Path) -> None:
+    from lazyscope import sweep
 
-    grid = table("regime", "N", "N/d", "limit", "exact ± stderr", "difference", left=1)
-    for label in data.series.values.tolist():
-        line = data.sel(series=label)
-        for i, N in enumerate(data.width.values.tolist()):
-            limit, exact, stderr = (float(line[name][i]) for name in ("limit_at_width", "exact", "stderr"))
-            cells = (
-                f"{limit:.4f}",
-                with_error(exact, stderr, 4),
-                f"{round(exact - limit, 4) + 0.0:+.4f}",
-            )  # + 0.0: no −0.0000
-            grid.add_row(label if i == 0 else "", size(N), size(N / data.attrs["d"]), *cells)
-        grid.add_section()
+    plans = sweep.status(store)[0] if store.exists() else []
+    done = next((f"{one.done} of {one.tasks}" for one in plans if one.plan == plan), "none of the")
+    click.echo(f"lazyscope: interrupted; {done} tasks are done and kept, the same command goes on from there", err=True)
+    ctx.exit(130)
+
+
+def _show(numbers: Numbers) -> None:
+    """Print the three fidelities at each cross and dot, what lies between them, and whether it may."""
+    from lazyscope.cli.terminal import console
+    from lazyscope.figures import tables
+
     out = console()
-    out.print(data.attrs["problem"], soft_wrap=True)
-    out.print(grid)
-    if "bayes" in data:
-        out.print(f"Bayes risk, which nothing beats: {float(data.bayes):.4f}")
-    out.print("No ± where the value does not depend on the draw of the weights.", soft_wrap=True)
-    for line in data.attrs["theorems"].split("\n"):
-        out.print(line, soft_wrap=True)
+    for data in numbers.panels.values():
+        out.print(data.attrs["title"], soft_wrap=True)
+        out.print(data.attrs["problem"], soft_wrap=True)
+        out.print(_table(data))
+        if "bayes" in data:
+            out.print(f"Bayes risk, which nothing beats: {float(data.bayes):.4f}")
+        for line in data.attrs["theorems"].split("\n"):
+            out.print(line, soft_wrap=True)
+    out.print(
+        "No ± where nothing is drawn, or once. z: the difference beyond the finite-size term, in standard errors.",
+        soft_wrap=True,
+    )
+    out.print(tables.verdict(numbers.panels), soft_wrap=True)
+
+
+_COLUMNS = ("regime", "N", "N/d", "limit", "exact", "simulated", "difference", "finite size", "z")
+
+
+def _table(data: xr.Dataset) -> object:
+    from lazyscope.cli.terminal import size, table, with_error
+    from lazyscope.figures import tables
+
+    grid = table(*_COLUMNS, left=1)
+    label = ""
+    for row in tables.at_widths(data):
+        if label and row["regime"] != label:
+            grid.add_section()
+        cells = [
+            _cell(row["limit_at_width"], "{:.4f}"),
+            "" if row["exact"] is None else with_error(row["exact"], row["exact_stderr"], 4),
+            "" if row["simulated"] is None else with_error(row["simulated"], row["simulated_stderr"], 4),
+            "" if row["difference"] is None else f"{round(row['difference'], 4) + 0.0:+.4f}",  # + 0.0: no −0.0000
+            _cell(row["finite_size"], "{:.4f}"),
+            _cell(row["z"], "{:.1f}"),
+        ]
+        grid.add_row(row["regime"] if row["regime"] != label else "", size(row["width"]), size(row["rho"]), *cells)
+        label = row["regime"]
+    return grid
+
+
+def _cell(value: float | None, how: str) -> str:
+    return "" if value is None else how.format(value)

@@ -1,22 +1,41 @@
-"""Figure 1 of Limitations of Lazy Training: quadratic target, σ = u², d = 450."""
+"""Figure 1 of Limitations of Lazy Training: quadratic target, σ = u².
+
+The target is the paper's, B diagonal with Exp(1) entries. `quick` keeps the spectrum's law and shrinks d.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lazyscope import figures, plotting
+from lazyscope.figures import drawing
+from lazyscope.figures.design import Dots, Panel, Preset, regimes
 from lazyscope.problems import QuadraticTarget
+from lazyscope.simulate.protocol import SGD
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
+_WIDTHS = (10, 25, 50, 100, 1000)
+PRESETS = {
+    "quick": Preset(
+        d=100,
+        fitted=Dots((10, 40, 100, 450, 1000), 4, samples=100_000),
+        tangent=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.005, 0.02))),
+        trained=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.005))),
+        cost="two minutes",
+    ),
+    "paper": Preset.paper("eight hours on two cores without the reference runs"),
+}
 
-def compute(d: int = 450) -> xr.Dataset:
-    """Return the lines and the dots for the paper's target, B diagonal with Exp(1) entries."""
-    return figures.compute(QuadraticTarget.exponential(d, seed=100), figures.REGIMES)
+
+def panels(preset: Preset) -> tuple[Panel, ...]:
+    """Return the one panel."""
+    target = QuadraticTarget.exponential(preset.d, seed=100)
+    return (Panel("quadratic", "Quadratic target, σ(u) = u²", target, regimes(target, preset)),)
 
 
-def plot(data: xr.Dataset) -> Figure:
-    """Draw them."""
-    return plotting.lines_and_dots(data, "Quadratic target, σ(u) = u²", lowest=0.0)
+def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Draw risk against N/d, and against samples seen."""
+    return drawing.two_frames(data["quadratic"], lowest=0.0)

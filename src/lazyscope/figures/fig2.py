@@ -1,23 +1,42 @@
-"""Figure 2 of Limitations of Lazy Training: mixture of two Gaussians, σ = u², d = 450."""
+"""Figure 2 of Limitations of Lazy Training: mixture of two Gaussians, σ = u².
+
+The mixture is the paper's, Δ diagonal with entries uniform on {2, 1.5, 1}/√d.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from lazyscope import figures, plotting, verbs
+from lazyscope.figures import drawing
+from lazyscope.figures.design import Dots, Panel, Preset, regimes
 from lazyscope.problems import GaussianMixture
+from lazyscope.simulate.protocol import SGD
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
+_WIDTHS = (10, 25, 50, 100, 450)
+PRESETS = {
+    "quick": Preset(
+        d=100,
+        fitted=Dots((10, 40, 100, 450, 1000), 4, samples=100_000),
+        tangent=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.02))),
+        trained=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.005))),
+        cost="two minutes",
+    ),
+    "paper": Preset.paper("a day on two cores, most of it for NN at N = 4500"),
+}
 
-def compute(d: int = 450) -> xr.Dataset:
-    """Return the lines, the dots and the Bayes floor for the paper's mixture, Δ ∈ {2, 1.5, 1}/√d."""
-    problem = GaussianMixture.three_level(d, seed=0)
-    return figures.compute(problem, figures.REGIMES).assign(bayes=verbs.bayes(problem).risk)
+
+def panels(preset: Preset) -> tuple[Panel, ...]:
+    """Return the one panel."""
+    mixture = GaussianMixture.three_level(preset.d, seed=0)
+    title = "Mixture of two Gaussians, σ(u) = u²"
+    return (Panel("mixture", title, mixture, regimes(mixture, preset), floor=True),)
 
 
-def plot(data: xr.Dataset) -> Figure:
-    """Draw them."""
-    return plotting.lines_and_dots(data, "Mixture of two Gaussians, σ(u) = u²", lowest=0.35)
+def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Draw risk against N/d, and against samples seen."""
+    return drawing.two_frames(data["mixture"], lowest=0.35)
