@@ -156,6 +156,22 @@ def test_workers_that_only_die_are_given_up(here, tiny):
         driver._work({str(i): _deadly() for i in range(2)}, outcomes, Store(), 2)
 
 
+def test_a_driver_that_stops_early_stops_its_workers_without_a_word(here, tiny, workers_of, alive, capfd):
+    """Here because its store is full; pytest turns joblib's warning of unfetched results into an error."""
+
+    class Full:
+        def add(self, outcome):
+            self.workers = workers_of(os.getpid())
+            raise LazyscopeError("full")
+
+    store = Full()
+    with pool.opened(2, "loky", None) as outcomes, pytest.raises(LazyscopeError, match="full"):
+        driver._work({task.key: task for task in tiny.tasks}, outcomes, store, 36)
+    assert len(store.workers) == 2
+    assert not any(map(alive, store.workers))
+    assert capfd.readouterr() == ("", "")
+
+
 def blas_threads():
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 

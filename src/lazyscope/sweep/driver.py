@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,13 +88,14 @@ def _work(left: dict[str, Task], outcomes: pool.Pool, store: Store, total: int) 
     report(total - len(left), total, "starting")
     while left:
         try:
-            for outcome in outcomes(list(left.values())):
-                store.add(outcome)
-                task = left.pop(outcome.key)
-                setbacks = 0
-                if outcome.failure is not None:
-                    failures.append((f"{task.label}, draw {task.draw.number}", outcome.failure))
-                report(total - len(left), total, task.label)
+            with closing(outcomes(list(left.values()))) as arriving:  # closed at once, whatever ends the loop
+                for outcome in arriving:
+                    store.add(outcome)
+                    task = left.pop(outcome.key)
+                    setbacks = 0
+                    if outcome.failure is not None:
+                        failures.append((f"{task.label}, draw {task.draw.number}", outcome.failure))
+                    report(total - len(left), total, task.label)
         except pool.WorkersLost as loss:
             setbacks += 1
             if setbacks >= _SETBACKS:

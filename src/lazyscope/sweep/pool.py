@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -17,8 +17,9 @@ from lazyscope.sweep.plan import NUMERICS, Task
 from lazyscope.sweep.store import Outcome
 from lazyscope.sweep.worker import compute, threads_given_back
 
-Pool = Callable[[Sequence[Task]], Iterator[Outcome]]
-"""Computes tasks, and yields what becomes of each as soon as it is known."""
+Outcomes = Generator[Outcome, None, None]
+Pool = Callable[[Sequence[Task]], Outcomes]
+"""Computes tasks, and yields what becomes of each as soon as it is known; to close it early stops the work."""
 
 _CONNECT = 5.0  # seconds to wait for a cluster to answer
 _ADDRESS = re.compile(r"((tcp|tls)://)?[^\s/]+:\d{1,5}")
@@ -42,10 +43,10 @@ def opened(workers: int | None, backend: str, address: str | None) -> Iterator[P
     if address is not None:
         raise InvalidParameter.of("sweep", "address", "go with the backend dask", address, "Add --backend dask.")
     count = _cores() if workers is None else whole_number(workers, "sweep", "workers")
-    yield lambda tasks: _here(tasks) if min(count, len(tasks)) == 1 else _local(tasks, count)
+    yield _here if count == 1 else lambda tasks: _local(tasks, count)
 
 
-def nobody(tasks: Sequence[Task]) -> Iterator[Outcome]:
+def nobody(tasks: Sequence[Task]) -> Outcomes:
     """Compute nothing: the pool where nothing is left to do."""
     yield from ()
 
@@ -56,7 +57,7 @@ def _cores() -> int:
     return int(cpu_count())  # those that this process may use: containers and affinity are seen
 
 
-def _here(tasks: Sequence[Task]) -> Iterator[Outcome]:
+def _here(tasks: Sequence[Task]) -> Outcomes:
     """Compute in this process, one after the other."""
     for task in tasks:
         with threads_given_back():
@@ -64,22 +65,22 @@ def _here(tasks: Sequence[Task]) -> Iterator[Outcome]:
         yield outcome
 
 
-def _local(tasks: Sequence[Task], count: int) -> Iterator[Outcome]:
+def _local(tasks: Sequence[Task], count: int) -> Outcomes:
     """Compute on processes of our own."""
     from joblib import Parallel
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
+    # At least two: with one, joblib computes in this process, which a task that runs out of memory would take along.
+    some = max(2, min(count, len(tasks)))
     # max_nbytes: arrays travel with their task; shared memory would outlive a driver that is killed
-    parallel = Parallel(
-        n_jobs=min(count, len(tasks)), backend="loky", return_as="generator_unordered", batch_size=1, max_nbytes=None
-    )
+    parallel = Parallel(n_jobs=some, backend="loky", return_as="generator_unordered", batch_size=1, max_nbytes=None)
     try:
         yield from _outcomes(parallel, tasks, driver=os.getpid())
     except BrokenProcessPool as error:
         raise WorkersLost("a process ended unexpectedly") from error
 
 
-def _outcomes(parallel: Any, tasks: Sequence[Task], driver: int | None) -> Iterator[Outcome]:
+def _outcomes(parallel: Any, tasks: Sequence[Task], driver: int | None) -> Outcomes:
     """Yield outcomes as they arrive; if the driver stops early, stop the workers at once and without a word."""
     from joblib import delayed
 
@@ -87,7 +88,8 @@ def _outcomes(parallel: Any, tasks: Sequence[Task], driver: int | None) -> Itera
     with _uninterrupted():  # workers inherit it: Ctrl-C, which a terminal sends to all, is the driver's to answer
         arriving = parallel(work(task.draw, task.key, NUMERICS[task.draw.fidelity], driver) for task in tasks)
     try:
-        yield from arriving
+        for outcome in arriving:  # noqa: UP028 (`yield from` would close it before the warnings are off)
+            yield outcome
     finally:
         with _uninterrupted(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # joblib warns of what was not fetched: the store knows what is missing
@@ -125,7 +127,7 @@ def _cluster(address: str | None) -> Iterator[Pool]:
         advice = "Start one with `dask scheduler`, or check host and port."
         raise InvalidParameter.of("sweep", "address", "be that of a Dask scheduler", got, advice) from None
 
-    def outcomes(tasks: Sequence[Task]) -> Iterator[Outcome]:
+    def outcomes(tasks: Sequence[Task]) -> Outcomes:
         try:
             backend = _dask_backend(client)
             parallel = Parallel(n_jobs=-1, backend=backend, return_as="generator_unordered", batch_size=1)
