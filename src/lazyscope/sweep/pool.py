@@ -9,6 +9,7 @@ import signal
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
 from lazyscope.checks import whole_number
@@ -85,6 +86,7 @@ def _outcomes(parallel: Any, tasks: Sequence[Task], driver: int | None) -> Outco
     from joblib import delayed
 
     work = delayed(compute)
+    resource_tracker.ensure_running()  # which lets Ctrl-C through again when it starts: before the block, not in it
     with _uninterrupted():  # workers inherit it: Ctrl-C, which a terminal sends to all, is the driver's to answer
         arriving = parallel(work(task.draw, task.key, NUMERICS[task.draw.fidelity], driver) for task in tasks)
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ _LOOK = 1.0  # seconds between two looks of a worker for its driver
 def compute(draw: Draw, key: str, numerics: str, driver: int | None = None) -> Outcome:
     """Compute one task. An error becomes part of the outcome: a sweep does not end because one of its tasks does."""
     if driver is not None:
-        _die_with(driver)
+        _belong_to(driver)
     began = time.perf_counter()
     row, failure = None, None
     try:
@@ -97,12 +98,13 @@ def versions() -> str:
 _watching = False
 
 
-def _die_with(driver: int) -> None:
-    """End this process soon after its driver has, however that ended; loky would let it idle for five minutes."""
+def _belong_to(driver: int) -> None:
+    """Leave Ctrl-C to the driver, and end soon after it has, however it ended; loky would idle for five minutes."""
     global _watching
     if _watching:
         return
     _watching = True
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
     def watch() -> None:
         while os.getppid() == driver:
