@@ -69,7 +69,7 @@ def lazyscope(here):
 def run(lazyscope):
     """Run `lazyscope sweep …` to its end and return (exit code, stdout, stderr)."""
 
-    def run(*args, timeout=120):
+    def run(*args, timeout=600):
         process = lazyscope(*args)
         out, err = process.communicate(timeout=timeout)
         return process.returncode, out, err

@@ -124,7 +124,7 @@ def test_an_unknown_plan_of_a_store(plan):
 
 def test_a_cluster_that_is_not_there_is_one_line(plan, run, snapshot):
     before = snapshot()
-    code, out, err = run("run", plan, "--backend", "dask", "--address", "127.0.0.1:9", timeout=30)
+    code, out, err = run("run", plan, "--backend", "dask", "--address", "127.0.0.1:9", timeout=120)
     assert (code, out) == (2, "")
     assert re.fullmatch(
         r"lazyscope: error: The address parameter [^\n]+ 127\.0\.0\.1:9, where none answers [^\n]+\n", err

@@ -20,7 +20,7 @@ def done(store):
     return sum(plan.done for plan in sweep.status(store)[0]) if store.exists() else 0
 
 
-def wait_for(condition, process, seconds=60.0):
+def wait_for(condition, process, seconds=300.0):
     """Wait until a condition holds; the process must not end before it does."""
     limit = time.monotonic() + seconds
     while not condition():
@@ -55,7 +55,7 @@ def test_twenty_kills_leave_no_trace_in_the_results(here, plan_file, lazyscope, 
         assert done(store) >= held, "a result that was there is gone"
         held = done(store)
         driver = lazyscope("run", plan, "--store", store)
-    out, err = driver.communicate(timeout=120)
+    out, err = driver.communicate(timeout=600)
     assert (driver.returncode, err) == (0, "")
     assert re.search(rf"\d+ computed, \d+ had a result already; kept in {re.escape(str(store))}", out.replace("\n", ""))
     assert lost, "no driver was killed while it had workers"
@@ -79,7 +79,7 @@ def test_ctrl_c_is_one_line_and_the_same_command_goes_on(here, plan_file, lazysc
     wait_for(lambda: done(store) >= 3, driver)
     workers = workers_of(driver.pid)
     os.killpg(driver.pid, signal.SIGINT)  # as a terminal does: driver and workers alike
-    out, err = driver.communicate(timeout=30)
+    out, err = driver.communicate(timeout=120)
     told = re.fullmatch(
         r"lazyscope: interrupted; (\d+) of 96 tasks are done and kept, the same command goes on from there\n", err
     )
@@ -101,7 +101,7 @@ def test_ctrl_c_in_a_single_process(here, plan_file, lazyscope):
     driver = lazyscope("run", plan_file(steps=2000), "--workers", 1)
     wait_for(lambda: done(here / "plan.sqlite") >= 1, driver)
     driver.send_signal(signal.SIGINT)
-    out, err = driver.communicate(timeout=30)
+    out, err = driver.communicate(timeout=120)
     assert (driver.returncode, out) == (130, "")
     assert re.fullmatch(r"lazyscope: interrupted; \d+ of 96 tasks [^\n]+\n", err)
     assert np.isfinite(sum(plan.seconds for plan in sweep.status(here / "plan.sqlite")[0]))
