@@ -32,6 +32,13 @@ COMMANDS = [
     ["simulate"],
     ["simulate", "quadratic"],
     ["simulate", "mixture"],
+    ["compare"],
+    ["compare", "quadratic"],
+    ["compare", "mixture"],
+    ["sweep"],
+    ["sweep", "run"],
+    ["sweep", "status"],
+    ["sweep", "export"],
     ["claims"],
     ["figure"],
 ]
@@ -329,7 +336,9 @@ def test_every_claim_is_shown_in_full_with_its_bibtex():
 
 
 def test_figures_are_listed():
-    assert [line.split()[0] for line in run("figure", "--list").stdout.splitlines()] == ["fig1", "fig2"]
+    lines = run("figure", "--list").stdout.splitlines()
+    names = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert names == ["fig1", "fig2", "fig3", "fig-nondiagonal", "fig-activations"]
 
 
 def test_bar_is_shown_to_a_terminal_only(monkeypatch):
