@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -66,11 +63,12 @@ def run(
     """  # noqa: D301 (\b is the character that keeps click from wrapping)
     from lazyscope import sweep as sweeps
     from lazyscope.cli.plan_file import read_plan
+    from lazyscope.cli.terminal import progress_bar
 
     what = read_plan(plan)
     place = plan.with_suffix(".sqlite") if store is None else store
     try:
-        with _bar():
+        with progress_bar():
             summary = sweeps.run(what, place, workers=workers, backend=backend, address=address)
     except KeyboardInterrupt:
         _interrupted(ctx, what, place)
@@ -152,39 +150,3 @@ def export(store: Path, out: Path, plan: str | None, partial: bool) -> None:
     for line in sweeps.export(store, out, plan, partial=partial):
         click.echo(f"lazyscope: note: left out: {line}", err=True)
     click.echo(f"wrote {out}", err=True)
-
-
-@contextmanager
-def _bar() -> Iterator[None]:
-    """Show on stderr how many tasks are done and how long the rest may take, if somebody is watching.
-
-    The long tasks come first, so that what is told to remain is rather too much.
-    """
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    from lazyscope.progress import reporting
-
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"),
-        TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600.0) as bar:
-        line = bar.add_task("", total=None)
-
-        def show(done: int, total: int, what: str) -> None:
-            if total:  # what a single task tells of its own steps is too fine for a sweep
-                bar.update(line, completed=done, total=total, description=what)
-
-        with reporting(show):
-            yield
