@@ -15,7 +15,7 @@ from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.simulate.protocol import SGD
 
 SEED = 0
-_RATIOS = (0.1, 0.15, 0.25, 0.4, 0.65, 1.0, 2.0, 4.5, 10.0)
+RATIOS = (0.1, 0.15, 0.25, 0.4, 0.65, 1.0, 2.0, 4.5, 10.0)
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Dots:
 class Preset:
     """The size of a figure: dimension, dots of each regime, and what it costs, in words for the help.
 
-    `widest` is N/d up to which `exact` descends on networks other than σ = u², at N²d a step, from `restarts` starts.
+    Crosses have `draws` draws at N/d in `ratios`, and at the widths of the dots. `widest` is N/d up to which `exact`
+    descends on networks other than σ = u², at N²d a step, from `restarts` starts.
     """
 
     d: int
@@ -43,6 +44,8 @@ class Preset:
     tangent: Dots
     trained: Dots
     cost: str
+    ratios: tuple[float, ...] = RATIOS
+    draws: int = 10
     widest: float = 4.5
     restarts: int = 1
 
@@ -105,13 +108,14 @@ class Panel:
         return sorted({N for one in self.series for N in (*one.crosses, *one.dots.widths)})
 
 
-def dots_at(d: int) -> list[int]:
-    """Return N from d/10 to 10d, where the figures have their crosses.
+def crosses_at(preset: Preset, dots: Dots) -> list[int]:
+    """Return the widths of the crosses of a regime, from d/10 to 10d.
 
-    >>> dots_at(450)
+    >>> paper = Preset.paper("hours")
+    >>> crosses_at(paper, paper.fitted)
     [45, 68, 112, 180, 292, 450, 900, 2025, 4500]
     """
-    return [int(N) for N in np.unique(np.rint(np.multiply(d, _RATIOS)))]
+    return sorted({*np.rint(np.multiply(preset.d, preset.ratios)).astype(int).tolist(), *dots.widths})
 
 
 def line_at(d: int) -> list[float]:
@@ -122,8 +126,8 @@ def line_at(d: int) -> list[float]:
 def regimes(problem: Problem, preset: Preset, activation: str = "square", optimal: bool = True) -> tuple[Series, ...]:
     """Return the series of a panel: RF with isotropic (and with optimal) weights, NT and NN.
 
-    A cross has ten draws, as in the paper, or three where a draw costs seconds and hardly varies; those of random
-    features and tangent models at the width of a dot have at least the draws of that dot, to be compared one by one.
+    A cross has ten draws, as the paper's dots, or three where a draw costs seconds and hardly varies; at the width of a
+    dot it has at least the draws of that dot, to be compared one by one.
     Nothing is drawn for NN with σ = u², nor for NT with N ≥ d: d weights span the space.
     """
     square = activation == "square"
@@ -132,12 +136,12 @@ def regimes(problem: Problem, preset: Preset, activation: str = "square", optima
         laws.append(("RF, optimal weights", RandomFeatures(activation, "optimal")))
 
     def drawn(dots: Dots, certain_from: float) -> dict[int, int]:
-        many = {N: 3 if N / preset.d > 3 else 10 for N in _crosses(preset.d, dots)}
+        many = {N: min(3, preset.draws) if N / preset.d > 3 else preset.draws for N in crosses_at(preset, dots)}
         some = {N: max(many[N], dots.draws) if N in dots.widths else many[N] for N in many}
         return {N: 1 if certain_from <= N else k for N, k in some.items()}
 
     def descended(dots: Dots) -> dict[int, int]:
-        widths = [N for N in _crosses(preset.d, dots) if square or preset.widest * preset.d >= N]
+        widths = [N for N in crosses_at(preset, dots) if square or preset.widest * preset.d >= N]
         return dict.fromkeys(widths, 1 if square else preset.restarts)
 
     return (
@@ -150,7 +154,3 @@ def regimes(problem: Problem, preset: Preset, activation: str = "square", optima
         ),
         Series("NN", Trained(activation), descended(preset.trained), preset.trained),
     )
-
-
-def _crosses(d: int, dots: Dots) -> list[int]:
-    return sorted({*dots_at(d), *dots.widths})

@@ -72,7 +72,8 @@ _CROSS: dict[str, Any] = {"marker": "x", "linestyle": "", "markersize": 4, "mark
 
 def _large(label: str) -> dict[str, Any]:
     """Return the look of a regime with markers on which a cross can be seen."""
-    return LOOKS[label] | {"markersize": 1.35 * LOOKS[label].get("markersize", 5.5)}
+    size = LOOKS[label].get("markersize", 5.5)
+    return LOOKS[label] | {"markersize": min(1.35 * size, 9.0)}
 
 
 def _darker(color: str) -> tuple[float, float, float]:

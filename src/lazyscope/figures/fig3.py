@@ -24,7 +24,7 @@ PRESETS = {
         d=60,
         fitted=Dots((6, 24, 60, 270, 600), 4, samples=100_000),
         tangent=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.01, 0.03, 0.1), test=50_000)),
-        trained=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.01, 0.03, 0.1), test=50_000)),
+        trained=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.01, 0.03), test=50_000)),
         cost="two minutes",
         restarts=2,
     ),
