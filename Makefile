@@ -28,8 +28,8 @@ $(PEERS): $(DEV)
 	$(PIP) --editable '.[peers]'
 	@touch $@
 
-demo: $(CORE)  ## Figure 1 at d = 450: table, PNG, PDF and CSV in out/
-	$(BIN)/lazyscope figure fig1 --out out
+demo: $(CORE)  ## Figure 1 at d = 100, with simulated dots (two minutes): table, picture and numbers in out/
+	$(BIN)/lazyscope figure fig1 --preset quick --out out
 # One BLAS thread a worker: pytest already runs a worker on every core.
 test: lint types  ## lint, types and tests
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --quiet

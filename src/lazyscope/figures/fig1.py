@@ -21,12 +21,12 @@ _WIDTHS = (10, 25, 50, 100, 1000)
 PRESETS = {
     "quick": Preset(
         d=100,
-        fitted=Dots((10, 40, 100, 450, 1000), 4, samples=100_000),
+        fitted=Dots((10, 40, 100, 450, 1000), 10, samples=100_000),
         tangent=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.005, 0.02))),
         trained=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.005))),
-        cost="two minutes",
+        cost="two minutes on two cores",
     ),
-    "paper": Preset.paper("eight hours on two cores without the reference runs"),
+    "paper": Preset.paper("about three hours, a quarter of one with the reference runs"),
 }
 
 

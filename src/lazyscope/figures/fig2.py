@@ -21,12 +21,12 @@ _WIDTHS = (10, 25, 50, 100, 450)
 PRESETS = {
     "quick": Preset(
         d=100,
-        fitted=Dots((10, 40, 100, 450, 1000), 4, samples=100_000),
+        fitted=Dots((10, 40, 100, 450, 1000), 10, samples=100_000),
         tangent=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.02))),
         trained=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.005))),
-        cost="two minutes",
+        cost="two minutes on two cores",
     ),
-    "paper": Preset.paper("a day on two cores, most of it for NN at N = 4500"),
+    "paper": Preset.paper("about four hours, most of it for NN at N = 4500"),
 }
 
 

@@ -40,13 +40,13 @@ _SGD = SGD(steps=10_000, batch=50, test=50_000)
 PRESETS = {
     "quick": Preset(
         d=40,
-        fitted=Dots((4, 20, 40, 180), 4, samples=100_000),
+        fitted=Dots((4, 20, 40, 180), 10, samples=100_000),
         tangent=Dots((4, 20, 40, 80), 3, protocol=_SGD),
         trained=Dots((4, 20, 40), 3, protocol=_SGD),
-        cost="three minutes",
+        cost="three minutes on two cores",
         widest=2.0,
     ),
-    "paper": replace(Preset.paper("four days on two cores", widths=(45, 225, 450)), widest=2.0),
+    "paper": replace(Preset.paper("about ten hours", widths=(45, 225, 450)), widest=2.0),
 }
 
 
