@@ -4,8 +4,8 @@ What an activation must have is a second Hermite coefficient, λ₂ = E[σ(g)(g�
 tanh is odd, so that RF, NT (σ′ even, times ⟨a, x⟩) and NN are odd functions plus a constant, orthogonal to the target.
 Every width, trained or not, has risk 1.
 
-NN has crosses where σ is homogeneous, and where it is odd. With the other smooth ones descent on the exact risk does not
-settle: weights shrink (cos) or grow (gelu) for hundreds of steps, second layers grow and cancel one another, and the
+NN has crosses where σ is homogeneous, and where it is odd. With the other smooth ones descent on the exact risk does
+not settle: weights shrink (cos) or grow (gelu) for hundreds of steps, second layers grow and cancel one another, and the
 risk creeps down to where SGD, from weights of order one, does not come with the samples drawn here.
 """
 
