@@ -5,8 +5,8 @@ tanh is odd, so that RF, NT (σ′ even, times ⟨a, x⟩) and NN are odd functi
 Every width, trained or not, has risk 1.
 
 NN has crosses where σ is homogeneous, and where it is odd. With the other smooth ones descent on the exact risk does
-not settle: weights shrink (cos) or grow (gelu) for hundreds of steps, second layers grow and cancel one another, and the
-risk creeps down to where SGD, from weights of order one, does not come with the samples drawn here.
+not settle: weights shrink (cos) or grow (gelu) for hundreds of steps, second layers grow and cancel one another, and
+the risk creeps down to where SGD, from weights of order one, does not come with the samples drawn here.
 """
 
 from __future__ import annotations
