@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -108,7 +108,7 @@ def _make(
         click.echo(f"wrote {path}", err=True)
 
 
-def _interrupted(ctx: click.Context, plan: str, store: Path) -> None:
+def _interrupted(ctx: click.Context, plan: str, store: Path) -> NoReturn:
     from lazyscope import sweep
 
     plans = sweep.status(store)[0] if store.exists() else []

@@ -68,7 +68,8 @@ def title(name: str) -> str:
     """
     second = round(Activation(name).lambda_k(2), 2)
     named = f"{name}, " if name in ("gelu", "silu") else ""
-    return f"{named}σ(u) = {NAMED[name].formula}, λ₂ = {f'{second:.2f}' if second else 0}"
+    value = f"{second:.2f}".replace("-", "−") if second else "0: blind to it"
+    return f"{named}σ(u) = {NAMED[name].formula}, λ₂ = {value}"
 
 
 def _of(preset: Preset, name: str) -> Preset:
