@@ -77,7 +77,7 @@ def outliers(panels: Mapping[str, xr.Dataset]) -> tuple[int, list[str]]:
             beyond = abs(row["difference"]) > row["finite_size"] if alone else row["z"] > _STANDARD_ERRORS
             if beyond:
                 panel = f"{name}, " if len(panels) > 1 else ""
-                z = "" if alone else f", z = {row['z']:.1f}"
+                z = ", one draw" if alone else f", z = {row['z']:.1f}"
                 far.append(f"{panel}{row['regime']}, N = {row['width']} ({row['difference']:+.4f}{z})")
     return compared, far
 
