@@ -18,7 +18,6 @@ from lazyscope.compiled import compiled
 Float32 = NDArray[np.float32]
 
 _LARGEST = 2**64 - 1
-_PIECE = 1 << 13  # 64 kB: what malloc serves without asking the system
 
 
 def standard_normal(n: int, d: int, rng: np.random.Generator) -> Float32:
@@ -29,22 +28,19 @@ def standard_normal(n: int, d: int, rng: np.random.Generator) -> Float32:
     float32 0.00 1.00
     """
     pairs = -(-n * d // 2)
-    out, bits = np.empty(2 * pairs, dtype=np.float32), np.empty(pairs, dtype=np.uint64)
-    fill(out, bits, rng)
+    out = np.empty(2 * pairs, dtype=np.float32)
+    fill(out, rng)
     return out[: n * d].reshape(n, d)
 
 
-def fill(out: Float32, bits: NDArray[np.uint64], rng: np.random.Generator) -> None:
-    """Fill `out` with independent N(0, 1) numbers, two for each of the `bits`, which are overwritten.
+def fill(out: Float32, rng: np.random.Generator) -> None:
+    """Fill `out`, of even length, with independent N(0, 1) numbers.
 
-    Who keeps both arrays is spared their page faults, which cost more than the numbers do.
+    Two calls, whatever the length: on a thread beside a training, each call waits for the interpreter's lock.
     """
-    pairs = len(bits)
-    for start in range(0, pairs, _PIECE):
-        piece = bits[start : start + _PIECE]
-        piece[:] = rng.integers(0, _LARGEST, size=len(piece), dtype=np.uint64, endpoint=True)
-    halves = bits.view(np.uint32)
-    _box_muller(halves[:pairs], halves[pairs:], out[:pairs], out[pairs:])
+    pairs = len(out) // 2
+    bits = rng.integers(0, _LARGEST, size=pairs, dtype=np.uint64, endpoint=True).view(np.uint32)
+    _box_muller(bits[:pairs], bits[pairs:], out[:pairs], out[pairs:])
 
 
 @compiled

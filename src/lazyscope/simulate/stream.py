@@ -81,14 +81,14 @@ class Buffer:
 
     def __init__(self, law: Law, n: int) -> None:
         self.law, pairs = law, -(-n * law.d // 2)
-        self.bits, self.numbers = np.empty(pairs, dtype=np.uint64), np.empty(2 * pairs, dtype=np.float32)
+        self.numbers = np.empty(2 * pairs, dtype=np.float32)
         self.x = self.numbers[: n * law.d].reshape(n, law.d)
         self.scratch = np.empty_like(self.x)
 
     def draw(self, rng: np.random.Generator) -> tuple[Float32, Float32]:
         """Return inputs and labels; the inputs until the next call."""
         law, x = self.law, self.x
-        fill(self.numbers, self.bits, rng)
+        fill(self.numbers, rng)
         if law.gamma is not None:
             # einsum, not @: this runs beside the BLAS of the arithmetic and must not wake another one
             np.multiply(x, law.gamma.astype(np.float32), out=self.scratch)
