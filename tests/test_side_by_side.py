@@ -69,7 +69,13 @@ def test_where_a_theorem_is_missing_there_is_a_gap_and_no_refusal():
 
 @pytest.mark.parametrize(
     ("change", "told"),
-    [({"draws": 1}, "standard error"), ({"regimes": []}, "at least one"), ({"width": 0}, "positive whole")],
+    [
+        ({"draws": 1}, "standard error"),
+        ({"regimes": []}, "at least one"),
+        ({"regimes": "rf"}, "be a regime"),
+        ({"regimes": 5}, "be a regime"),
+        ({"width": 0}, "positive whole"),
+    ],
 )
 def test_bad_input_is_one_line(change, told):
     arguments = {"regimes": ls.Trained(), "width": 5, "protocol": SHORT} | change

@@ -112,9 +112,9 @@ def compare(
     """
     import xarray as xr
 
-    some = [regimes] if isinstance(regimes, Regime) else list(regimes)
-    if not some:
-        raise InvalidParameter.of("compare", "regimes", "name at least one regime", "none")
+    some = list(regimes) if isinstance(regimes, Sequence) else [regimes]
+    if not some or not all(isinstance(regime, Regime) for regime in some):
+        raise InvalidParameter.of("compare", "regimes", "be a regime, or at least one in a sequence", repr(regimes))
     widths = np.atleast_1d(whole_numbers(width, "compare", "width"))
     whole_number(draws, "compare", "draws", least=2, advice="One draw has no standard error.")
     columns = []

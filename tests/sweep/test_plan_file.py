@@ -1,5 +1,6 @@
 """A plan file says in TOML what the command line says in options."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,22 @@ def test_sgd_takes_its_steps_from_the_samples_if_it_names_none(here):
     ):
         (task,) = read(text).tasks
         assert (task.draw.protocol.steps, task.draw.protocol.batch) == (steps, batch)
+
+
+def test_every_setting_of_sgd_reaches_the_tasks(here):
+    settings = {
+        "steps": "7",
+        "batch": "8",
+        "step_sizes": "[0.5]",
+        "decay": "[[0.5, 2.0]]",
+        "test": "9",
+        "second_layer": '"fixed"',
+    }
+    assert set(settings) == {field.name for field in fields(ls.SGD)}
+    simulated = LEAST.replace("exact", "simulate") + "[sgd]\n"
+    plain = read(simulated).digest
+    digests = {read(f"{simulated}{key} = {value}\n").digest for key, value in settings.items()}
+    assert len(digests | {plain}) == len(settings) + 1
 
 
 def test_files_are_looked_up_beside_the_plan(here, monkeypatch):

@@ -42,6 +42,7 @@ _KEYS = (
 )  # fmt: skip
 _NEEDED = ("problem", "regime", "fidelity", "width")
 _MEGABYTES = 10  # a plan is written by hand
+_LISTS = ("step_sizes", "decay")  # of SGD: lists by nature, which make no grid
 
 
 def read_plan(path: Path) -> Plan:
@@ -183,7 +184,7 @@ class _Grid:
         return laws
 
     def _changes(self) -> Iterator[dict[str, Any]]:
-        """Yield what each variant of `[sgd]` changes: a list of steps or of batches makes several."""
+        """Yield what each variant of `[sgd]` changes: a list makes several, but where a list is what is asked for."""
         table = self.table.get("sgd", {})
         if not isinstance(table, dict):
             raise self._wrong("sgd", "be a table, [sgd]", repr(table)[:60])
@@ -191,8 +192,8 @@ class _Grid:
         decay = table.get("decay", [])
         if not isinstance(decay, list) or not all(isinstance(pair, list) for pair in decay):
             raise self._wrong("sgd.decay", "be a list of pairs [last share of the steps, divisor]", decay)
-        variants = {key: _each(table[key]) for key in ("steps", "batch", "test") if key in table}
-        whole = {key: _each(table[key]) for key in ("step_sizes", "decay") if key in table}
+        whole = {key: _each(table[key]) for key in _LISTS if key in table}
+        variants = {key: _each(value) for key, value in table.items() if key not in _LISTS}
         for values in product(*variants.values()):
             changes = dict(zip(variants, values, strict=True)) | whole
             SGD(**changes)  # refused here, whether or not a regime of this grid is trained

@@ -45,11 +45,14 @@ class SGD:
         object.__setattr__(self, "step_sizes", tuple(float(size) for size in sizes))
         if self.second_layer not in ("trained", "fixed"):
             raise InvalidParameter.of("SGD", "second_layer", 'be "trained" or "fixed"', repr(self.second_layer))
-        pairs = tuple(tuple(pair) for pair in self.decay)
+        must = "be pairs (last share of the steps, divisor), 0 ≤ share ≤ 1 and divisor > 0"
+        try:
+            pairs = tuple(tuple(pair) for pair in self.decay)
+        except TypeError:
+            raise InvalidParameter.of("SGD", "decay", must, repr(self.decay)) from None
         for pair in pairs:
             numbers = [real_number(number, "SGD", "decay") for number in pair]
             if len(numbers) != 2 or not 0.0 <= numbers[0] <= 1.0 or not numbers[1] > 0.0:
-                must = "be pairs (last share of the steps, divisor), 0 ≤ share ≤ 1 and divisor > 0"
                 raise InvalidParameter.of("SGD", "decay", must, pair)
         object.__setattr__(self, "decay", pairs)
 
