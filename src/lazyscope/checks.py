@@ -95,6 +95,24 @@ def whole_numbers(value: Any, owner: str, parameter: str) -> NDArray[np.int64]:
 def positive_numbers(value: Any, owner: str, parameter: str, advice: str) -> FloatArray:
     """Return a number or a sequence of positive numbers, infinity allowed, as a float64 array."""
     must = "be positive (at most 1e300, or inf): a number, or a one-dimensional sequence of numbers"
+    array = _numbers(value, owner, parameter, must, advice)
+    wrong = array[~(array > 0) | (array > 1e300) & np.isfinite(array)]
+    if wrong.size:
+        raise InvalidParameter.of(owner, parameter, must, f"{wrong.flat[0]:g}", advice)
+    return array
+
+
+def non_negative_numbers(value: Any, owner: str, parameter: str, advice: str) -> FloatArray:
+    """Return a number or a sequence of finite numbers, none of them negative, as a float64 array."""
+    must = "be zero or positive (at most 1e300): a number, or a one-dimensional sequence of numbers"
+    array = _numbers(value, owner, parameter, must, advice)
+    wrong = array[~((array >= 0) & (array <= 1e300))]
+    if wrong.size:
+        raise InvalidParameter.of(owner, parameter, must, f"{wrong.flat[0]:g}", advice)
+    return array
+
+
+def _numbers(value: Any, owner: str, parameter: str, must: str, advice: str) -> FloatArray:
     try:
         array = np.asarray(value)
     except ValueError:
@@ -104,9 +122,6 @@ def positive_numbers(value: Any, owner: str, parameter: str, advice: str) -> Flo
     array = array.astype(np.float64)
     if array.ndim > 1 or array.size == 0:
         raise InvalidParameter.of(owner, parameter, must, f"shape {array.shape}", advice)
-    wrong = array[~(array > 0) | (array > 1e300) & np.isfinite(array)]
-    if wrong.size:
-        raise InvalidParameter.of(owner, parameter, must, f"{wrong.flat[0]:g}", advice)
     return array
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from lazyscope import weights
 from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.evidence import Claim
-from lazyscope.problems.base import Problem
+from lazyscope.problems.base import SizedProblem
 from lazyscope.progress import report
 from lazyscope.regimes import Regime
 from lazyscope.registry import find
@@ -46,7 +46,7 @@ class Draw:
     """
 
     fidelity: Literal["exact", "simulate"]
-    problem: Problem
+    problem: SizedProblem
     regime: Regime
     widths: tuple[int, ...]
     number: int = 0
@@ -77,6 +77,21 @@ class Draw:
                 raise InvalidParameter.of("simulate", "samples", must, self.samples)
             protocol = replace(protocol, steps=self.samples // protocol.batch)
         return replace(self, protocol=protocol, samples=None)
+
+    def pieces(self) -> list[Draw]:
+        """Return the widths of the settled draw, each by itself: the finer the work, the less a crash can lose."""
+        whole = self.settled()
+        return [replace(whole, widths=(N,)) for N in whole.widths]
+
+    @property
+    def label(self) -> str:
+        """A few words for a progress bar."""
+        return f"{self.fidelity} {self.regime.label}, N = {', '.join(map(str, self.widths))}"
+
+    @property
+    def size(self) -> int:
+        """What tells long work from short."""
+        return max(self.widths)
 
     def compute(self) -> Row:
         """Do the work."""

@@ -23,6 +23,11 @@ def always(problem: Any, regime: Any) -> bool:
     return True
 
 
+def nonlinear_features(problem: Any, regime: Any) -> bool:
+    """Serve features that are σ(⟨w, x⟩) indeed, not the noisy linear ones."""
+    return not regime.surrogate
+
+
 def square_activation(problem: Any, regime: Any) -> bool:
     """Serve σ(u) = αu² + γ."""
     return bool(regime.activation.is_square)
@@ -37,7 +42,8 @@ class Claim:
     declared exponent r of a limit: one draw of `exact` lies at a distance ∝ d^−r of it, in root mean square
     (None: the two are identical). `best_of_draws` says that draws are restarts of a minimisation, of which the
     best counts. `finite_size` is what a simulation declares that its finite number of samples may add to the risk,
-    from its `risk`, `width`, `n`, `samples` and `trace`.
+    from its `risk`, `width`, `n`, `samples` and `trace`. `method` tells claims of one pair apart that answer different
+    questions, such as ridge regression and the largest margin: users name it.
     """
 
     fidelity: Fidelity
@@ -55,6 +61,7 @@ class Claim:
     rate: float | None = None
     best_of_draws: bool = False
     finite_size: Callable[[dict[str, Any]], Any] | None = None
+    method: str | None = None
 
     @property
     def key(self) -> str:

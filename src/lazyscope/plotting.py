@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from lazyscope.problems import Problem
+    from lazyscope.problems import SizedProblem
 
 # Okabe and Ito's colours, told apart by every common form of colour vision; a marker each for print in grey.
 _BLUE, _ORANGE, _GREEN, _RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
@@ -59,7 +59,7 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(part, metadata=_NO_DATE[path.suffix.lower()])
 
 
-def curves(results: Sequence[xr.Dataset], problem: Problem, *, geometric: bool = False) -> Figure:
+def curves(results: Sequence[xr.Dataset], problem: SizedProblem, *, geometric: bool = False) -> Figure:
     """Draw what `limit` (lines) or `exact` (dots with their standard errors) returned, a colour a regime."""
     from matplotlib.figure import Figure
 

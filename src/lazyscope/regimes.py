@@ -78,6 +78,8 @@ class RandomFeatures(Network):
     `weights` is the law of w_i: None for isotropic, a covariance Γ as (d, d) or (d,), "optimal" for the Γ that
     suits the problem at infinite width (Γ ∝ B), or `FixedWeights(W)`. Γ is rescaled to the normalisation that
     the theorems assume, Tr(ΓΣ) = 1, and σ is centred (λ₀ = 0); the class has no offset (footnote 2 there).
+    `surrogate` puts noisy linear features u_i = b₁⟨w_i, x⟩ + b⋆z_i, z_i ~ N(0, 1), in the place of σ(⟨w_i, x⟩): in
+    proportion N ~ n ~ d they learn as much.
 
     >>> print(RandomFeatures("relu"))
     RF, σ = relu
@@ -85,14 +87,36 @@ class RandomFeatures(Network):
 
     activation: Activation
     weights: Weights
+    surrogate: bool
     label: ClassVar[str] = "RF"
 
-    def __init__(self, activation: Activation | str | Function = "square", weights: Any = None) -> None:
+    def __init__(
+        self, activation: Activation | str | Function = "square", weights: Any = None, *, surrogate: bool = False
+    ) -> None:
         object.__setattr__(self, "activation", as_activation(activation))
         object.__setattr__(self, "weights", _as_weights(weights, "RandomFeatures"))
+        if not isinstance(surrogate, bool):
+            raise InvalidParameter.of("RandomFeatures", "surrogate", "be True or False", repr(surrogate))
+        object.__setattr__(self, "surrogate", surrogate)
 
     def __str__(self) -> str:
-        return super().__str__() + _describe(self.weights)
+        return super().__str__() + _describe(self.weights) + (", noisy linear surrogate" if self.surrogate else "")
+
+
+@dataclass(frozen=True, eq=False)
+class IsotropicFeatures(Regime):
+    """No network at all: the inputs themselves are the features, Gaussian with the identity as covariance.
+
+    The special case of no feature map, in which N of psi1 is the number of inputs.
+
+    >>> print(IsotropicFeatures())
+    isotropic features
+    """
+
+    label: ClassVar[str] = "IF"
+
+    def __str__(self) -> str:
+        return "isotropic features"
 
 
 @dataclass(frozen=True, eq=False, init=False)

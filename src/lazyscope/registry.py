@@ -46,7 +46,7 @@ def claims() -> tuple[Claim, ...]:
     return tuple(claim for fidelity in _MODULES for claim in _of(fidelity))
 
 
-def find(fidelity: Fidelity, problem: Problem, regime: Regime) -> Claim:
+def find(fidelity: Fidelity, problem: Problem, regime: Regime, method: str | None = None) -> Claim:
     """Return the claim that serves this pair, or refuse and name what does work."""
     if not isinstance(problem, Problem):
         must = "be a problem, such as QuadraticTarget or GaussianMixture"
@@ -55,8 +55,13 @@ def find(fidelity: Fidelity, problem: Problem, regime: Regime) -> Claim:
         must = "be a regime, such as RandomFeatures, NeuralTangent or Trained"
         raise InvalidParameter.of(fidelity, "regime", must, type(regime).__name__)
     serving = [claim for claim in _of(fidelity) if _serves(claim, problem, regime)]
+    for claim in serving:
+        if claim.method == method:
+            return claim
     if serving:
-        return serving[0]
+        methods = list(dict.fromkeys("left out" if claim.method is None else repr(claim.method) for claim in serving))
+        must = f"be {' or '.join(methods)} for {type(problem).__name__} with {regime.label}"
+        raise InvalidParameter.of(fidelity, "method", must, "nothing" if method is None else repr(method))
     # a limit has more hypotheses than `covers` asks for: it names the one that fails when it is asked itself
     others_serve = (c.fidelity for c in claims() if c.fidelity != "limit" and _serves(c, problem, regime))
     verbs = list(dict.fromkeys(others_serve))

@@ -15,7 +15,7 @@ from lazyscope import __version__, verbs
 from lazyscope.checks import whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence import Fidelity
-from lazyscope.problems.base import Problem
+from lazyscope.problems.base import SizedProblem
 from lazyscope.progress import report, within
 from lazyscope.regimes import Regime
 from lazyscope.registry import find
@@ -72,7 +72,7 @@ def agreement(exact: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
 
 
 def compare(
-    problem: Problem,
+    problem: SizedProblem,
     regimes: Regime | Sequence[Regime],
     *,
     width: Any,
@@ -145,7 +145,7 @@ def compare(
 
 def _result(
     verb: Fidelity,
-    problem: Problem,
+    problem: SizedProblem,
     regime: Regime,
     widths: NDArray[np.int64],
     draws: int,
@@ -163,7 +163,7 @@ def _result(
     return verbs.simulate(problem, regime, width=widths, draws=draws, seed=seed, samples=samples, protocol=how)
 
 
-def _column(problem: Problem, widths: NDArray[np.int64], results: dict[str, xr.Dataset]) -> xr.Dataset:
+def _column(problem: SizedProblem, widths: NDArray[np.int64], results: dict[str, xr.Dataset]) -> xr.Dataset:
     """Put one regime's answers together; NaN where there is none."""
     import xarray as xr
 

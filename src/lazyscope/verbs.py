@@ -7,36 +7,64 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.checks import positive_numbers, whole_number, whole_numbers
+from lazyscope.checks import FloatArray, non_negative_numbers, positive_numbers, whole_number, whole_numbers
 from lazyscope.draws import Draw, Row, assemble
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence import Claim, Fidelity
-from lazyscope.problems.base import Problem
+from lazyscope.problems.base import Problem, SizedProblem
 from lazyscope.progress import report
 from lazyscope.regimes import Bayes, FixedWeights, Regime
 from lazyscope.registry import find
 from lazyscope.results import dataset
 from lazyscope.simulate.protocol import SGD
+from lazyscope.trials import Trial
+from lazyscope.trials import assemble as trials_assembled
 
 if TYPE_CHECKING:
     import xarray as xr
 
 
-def limit(problem: Problem, regime: Regime, *, rho: Any = None) -> xr.Dataset:
-    """Return the asymptotic risk: N, d → ∞ with N/d → ρ, by the theorem that the result names.
+_ADVICE = {
+    "rho": "Pass N/d, for example rho=0.5, a sequence of values, or inf.",
+    "psi1": "Pass N/d, for example psi1=2, a sequence of values, or inf.",
+    "psi2": "Pass n/d, for example psi2=3, a sequence of values, or inf.",
+    "ridge": "Pass λ, for example ridge=0.1 or a sequence of values; 0 is the ridgeless limit.",
+}
+
+
+def limit(
+    problem: Problem,
+    regime: Regime,
+    *,
+    rho: Any = None,
+    psi1: Any = None,
+    psi2: Any = None,
+    ridge: Any = None,
+    method: str | None = None,
+) -> xr.Dataset:
+    """Return the asymptotic risk: all sizes → ∞ in fixed proportion, by the theorem that the result names.
 
     Parameters
     ----------
     problem, regime
         What nature does, and how the network is trained.
     rho
-        N/d, positive: a number or a sequence, which becomes the dimension `rho`; `inf` is the wide limit.
+        N/d, positive, where there are infinitely many samples; `inf` is the wide limit.
         For `Trained`, ρ stands for N = round(ρd). May be left out with `FixedWeights`.
+    psi1, psi2
+        N/d and n/d, positive, where neurons and samples grow with the dimension; `inf` is allowed.
+    ridge
+        λ of ridge regression; 0 is the ridgeless limit λ → 0⁺.
+    method
+        Which of the questions that a pair has an answer to, such as "margin".
+
+    A sequence becomes a dimension of the result; which arguments a pair takes, `ls.claims()` tells.
 
     Returns
     -------
     xarray.Dataset
-        `risk`, normalised so that the best constant has risk 1, and what the fixed point left (`residual`).
+        `risk`, as the problem normalises it, what else the theorem gives (`bias`, `variance`, `train`, `margin`, …),
+        and what a fixed point left (`residual`).
 
     Raises
     ------
@@ -50,21 +78,33 @@ def limit(problem: Problem, regime: Regime, *, rho: Any = None) -> xr.Dataset:
     >>> ls.limit(target, ls.Trained(), rho=[0.2, 0.5]).risk.values.round(5)
     array([0.20315, 0.03237])
     """
-    claim = _claim_over("rho", "limit", problem, regime)
+    claim = find("limit", problem, regime, method)
+    if not claim.arguments:
+        must = "be a network, whose risk depends on rho"
+        raise InvalidParameter.of("limit", "regime", must, regime, "Use lazyscope.bayes(problem).")
     weights = getattr(regime, "weights", None)
     if rho is None and isinstance(weights, FixedWeights):
         rho = weights.W.shape[1] / weights.W.shape[0]
-    advice = "Pass N/d, for example rho=0.5, a sequence of values, or inf."
-    ratio = positive_numbers(rho, "limit", "rho", advice)
-    values = claim.evaluate(problem, regime, np.atleast_1d(ratio))
-    dims = ("rho",) if ratio.ndim else ()
+    given = {"rho": rho, "psi1": psi1, "psi2": psi2, "ridge": ridge}
+    for name, value in given.items():
+        if value is not None and name not in claim.arguments:
+            must = f"be left out: this limit is a function of {' and '.join(claim.arguments)}"
+            raise InvalidParameter.of("limit", name, must, repr(value)[:60])
+    axes: dict[str, FloatArray] = {}
+    for name in claim.arguments:
+        check = non_negative_numbers if name == "ridge" else positive_numbers
+        axes[name] = check(given[name], "limit", name, _ADVICE[name])
+    values = claim.evaluate(problem, regime, *np.ix_(*(np.atleast_1d(axis) for axis in axes.values())))
+    dims = tuple(name for name, axis in axes.items() if axis.ndim)
+    whole = [slice(None) if axis.ndim else 0 for axis in axes.values()]
+    arguments = {name: given[name] for name in axes} | ({} if method is None else {"method": method})
     return dataset(
-        {"rho": (dims, ratio)},
-        {name: (dims, value if ratio.ndim else value[0]) for name, value in values.items()},
+        {name: ((name,) if axis.ndim else (), axis) for name, axis in axes.items()},
+        {name: (dims, np.asarray(value)[tuple(whole)]) for name, value in values.items()},
         claim=claim,
         problem=problem,
         regime=regime,
-        arguments={"rho": rho},
+        arguments=arguments,
     )
 
 
@@ -99,6 +139,7 @@ def exact(problem: Problem, regime: Regime, *, width: Any = None, draws: int = 1
     0.373 ± 0.001 against 0.372
     """
     _claim_over("width", "exact", problem, regime)
+    assert isinstance(problem, SizedProblem)  # all that `exact` serves
     weights = getattr(regime, "weights", None)
     if width is None and isinstance(weights, FixedWeights):
         width = weights.W.shape[1]
@@ -128,9 +169,11 @@ def _over_draws(first: Draw, draws: int, scalar: bool) -> xr.Dataset:
     return assemble(plan, rows, scalar)
 
 
-def _claim_over(argument: str, fidelity: Fidelity, problem: Problem, regime: Regime) -> Claim:
+def _claim_over(
+    argument: str, fidelity: Fidelity, problem: Problem, regime: Regime, method: str | None = None
+) -> Claim:
     """Find the claim of a network of some width; the Bayes floor has none and a verb of its own."""
-    claim = find(fidelity, problem, regime)
+    claim = find(fidelity, problem, regime, method)
     if argument not in claim.arguments:
         must = f"be a network, whose risk depends on {argument}"
         raise InvalidParameter.of(fidelity, "regime", must, regime, "Use lazyscope.bayes(problem).")
@@ -168,6 +211,9 @@ def simulate(
     *,
     width: Any,
     samples: int | None = None,
+    d: int | None = None,
+    ridge: Any = None,
+    method: str | None = None,
     draws: int = 1,
     seed: int = 0,
     protocol: SGD | None = None,
@@ -182,6 +228,9 @@ def simulate(
         N: a number or a sequence, which becomes the dimension `width`. With SGD all widths see one stream of samples.
     samples
         n. Random features are fitted to 5·10⁵ samples by default; SGD makes samples/batch steps of its protocol.
+    d, ridge, method
+        The dimension, for problems that leave it open, as `LinearTarget`; λ of ridge regression, a number or a
+        sequence, all from one decomposition; which of the questions that a pair has an answer to, such as "margin".
     draws
         Independent repetitions, of the weights and of the data; from two on, `stderr` is that of their mean.
     seed
@@ -206,11 +255,36 @@ def simulate(
     >>> bool(floor.risk < result.risk < floor.risk + 0.02)
     True
     """
-    _claim_over("width", "simulate", problem, regime)
+    claim = _claim_over("width", "simulate", problem, regime, method)
     widths = whole_numbers(width, "simulate", "width")
     draws = whole_number(draws, "simulate", "draws")
     seed = whole_number(seed, "simulate", "seed", least=0)
     if samples is not None:
         samples = whole_number(samples, "simulate", "samples")
-    first = Draw("simulate", problem, regime, tuple(np.atleast_1d(widths).tolist()), 0, seed, samples, protocol)
-    return _over_draws(first.settled(), draws, not widths.ndim)
+    some = tuple(np.atleast_1d(widths).tolist())
+    if isinstance(problem, SizedProblem):
+        for name, value in {"d": d, "ridge": ridge}.items():
+            if value is not None:
+                must = "be left out: " + ("the problem has its own" if name == "d" else "this fit has none")
+                raise InvalidParameter.of("simulate", name, must, repr(value)[:60])
+        first = Draw("simulate", problem, regime, some, 0, seed, samples, protocol)
+        return _over_draws(first.settled(), draws, not widths.ndim)
+    if protocol is not None:
+        raise InvalidParameter.of("simulate", "protocol", "be left out: nothing is trained by SGD here", protocol)
+    size = whole_number(d, "simulate", "d", advice=f"{type(problem).__name__} leaves it open: pass d, for example 200.")
+    n = whole_number(samples, "simulate", "samples", advice="Pass n, for example samples=3 * d.")
+    lost = ["width"] * (not widths.ndim)
+    ridges: tuple[float, ...] = ()
+    if "ridge" in claim.arguments:
+        values = non_negative_numbers(ridge, "simulate", "ridge", _ADVICE["ridge"])
+        ridges = tuple(np.atleast_1d(values).tolist())
+        lost += ["ridge"] * (not values.ndim)
+    elif ridge is not None:
+        raise InvalidParameter.of("simulate", "ridge", "be left out: this method has none", repr(ridge)[:60])
+    trials = [Trial(problem, regime, size, N, n, ridges, method, k, seed) for N in some for k in range(draws)]
+    rows = []
+    for i, trial in enumerate(trials):
+        report(i, len(trials), f"{trial.label}, draw {trial.number + 1} of {draws}")
+        rows.append(trial.compute())
+    report(len(trials), len(trials), "done")
+    return trials_assembled(trials, rows, lost)

@@ -7,13 +7,13 @@ import numpy as np
 from lazyscope import matrices
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.problems.base import Problem
+from lazyscope.problems.base import GaussianProblem
 from lazyscope.regimes import FixedWeights, NeuralTangent, RandomFeatures
 
 Lazy = RandomFeatures | NeuralTangent
 
 
-def covariance(problem: Problem, regime: Lazy) -> FloatArray:
+def covariance(problem: GaussianProblem, regime: Lazy) -> FloatArray:
     """Γ with the normalisation Tr(ΓΣ) = 1 of assumptions A2 and B2, diagonal where it can be.
 
     >>> from lazyscope import QuadraticTarget
@@ -45,7 +45,7 @@ def generator(seed: int, draw: int, width: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(draw, width)))
 
 
-def draw(problem: Problem, regime: Lazy, width: int, rng: np.random.Generator) -> FloatArray:
+def draw(problem: GaussianProblem, regime: Lazy, width: int, rng: np.random.Generator) -> FloatArray:
     """Draw w_i ~ N(0, Γ), or take the fixed weights: shape (N, d), a row for each neuron."""
     if isinstance(regime.weights, FixedWeights):
         W = regime.weights.W

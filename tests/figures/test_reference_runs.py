@@ -24,7 +24,7 @@ def runs():
             tasks = Plan.of("one", panel.draws(series, "simulate", N)).tasks
             there = [task for task in tasks if task.key in rows]
             if there:
-                found[series.label, N] = assemble([t.draw for t in there], [rows[t.key] for t in there], scalar=True)
+                found[series.label, N] = assemble([t.work for t in there], [rows[t.key] for t in there], scalar=True)
     return found
 
 

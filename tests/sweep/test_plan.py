@@ -95,15 +95,15 @@ def test_what_has_no_lasting_content_is_refused():
     class Mine(ls.QuadraticTarget):
         pass
 
-    with pytest.raises(InvalidParameter, match=r"must be made of Draw, QuadraticTarget, .* Got Mine instead"):
+    with pytest.raises(InvalidParameter, match=r"must be made of Draw, Trial, QuadraticTarget, .* Got Mine instead"):
         key(replace(DRAW, problem=Mine(TARGET.B)))
 
 
 def test_a_grid_is_every_combination_once(tiny):
     assert len(tiny.tasks) == 36
     assert sweep.Plan.union("twice", [tiny, tiny]).digest == tiny.digest
-    settings = {(task.draw.fidelity, task.draw.samples, task.draw.protocol) for task in tiny.tasks}
-    protocol = next(task.draw.protocol for task in tiny.tasks if task.draw.protocol)
+    settings = {(task.work.fidelity, task.work.samples, task.work.protocol) for task in tiny.tasks}
+    protocol = next(task.work.protocol for task in tiny.tasks if task.work.protocol)
     assert settings == {("exact", None, None), ("simulate", 2000, None), ("simulate", None, protocol)}
 
 

@@ -81,7 +81,7 @@ def test_sgd_takes_its_steps_from_the_samples_if_it_names_none(here):
         (common + "sgd.steps = 7", 7, 100),
     ):
         (task,) = read(text).tasks
-        assert (task.draw.protocol.steps, task.draw.protocol.batch) == (steps, batch)
+        assert (task.work.protocol.steps, task.work.protocol.batch) == (steps, batch)
 
 
 def test_every_setting_of_sgd_reaches_the_tasks(here):

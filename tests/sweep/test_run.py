@@ -42,7 +42,7 @@ def test_results_are_those_of_the_verbs(here, tiny):
     assert len(results) == 12
     with threadpool_limits(1):
         for result in results:
-            draws = [task.draw for task in tiny.tasks if str(task.draw.problem) == result.attrs["problem"]]
+            draws = [task.work for task in tiny.tasks if str(task.work.problem) == result.attrs["problem"]]
             draw = next(draw for draw in draws if str(draw.regime) == result.attrs["regime"])
             verb = getattr(ls, result.attrs["fidelity"])
             of_sgd = {"protocol": next(draw.protocol for draw in draws if draw.protocol)}
@@ -80,8 +80,8 @@ def test_a_cluster_gives_the_same_bytes(here, tiny):
 
 def _deadly():
     """A task that ends the process it runs in, as the system does when memory runs out."""
-    draw = SimpleNamespace(fidelity="exact", compute=functools.partial(os._exit, 1))
-    return SimpleNamespace(key="deadly", label="deadly", draw=draw)
+    work = SimpleNamespace(fidelity="exact", compute=functools.partial(os._exit, 1))
+    return SimpleNamespace(key="deadly", label="deadly", work=work)
 
 
 @pytest.mark.parametrize(
@@ -178,9 +178,9 @@ def blas_threads():
 
 def test_the_linear_algebra_has_one_thread_in_every_task_and_its_own_number_afterwards(here):
     seen = []
-    draw = SimpleNamespace(fidelity="exact", compute=lambda: seen.append(blas_threads()) or {})
+    work = SimpleNamespace(fidelity="exact", compute=lambda: seen.append(blas_threads()) or {})
     with threadpool_limits(2), pool.opened(1, "loky", None) as outcomes:
-        for outcome in outcomes([SimpleNamespace(key="a", draw=draw)]):
+        for outcome in outcomes([SimpleNamespace(key="a", work=work)]):
             assert outcome.failure is None
         assert (seen, blas_threads()) == ([{1}], {2})
 

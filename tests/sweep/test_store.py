@@ -50,9 +50,9 @@ def test_a_store_holds_all_that_a_plan_is(here, tiny):
         assert store.plan("tiny").digest == tiny.digest
         with pytest.raises(InvalidParameter, match=r"be one of the plans of a\.sqlite: a, tiny\. Got none"):
             store.plan()
-    again = [task.draw.compute() for task in store_plan("tiny").tasks[:6]]
+    again = [task.work.compute() for task in store_plan("tiny").tasks[:6]]
     for row, task in zip(again, tiny.tasks, strict=False):
-        assert all(np.array_equal(row[name], values) for name, values in task.draw.compute().items())
+        assert all(np.array_equal(row[name], values) for name, values in task.work.compute().items())
 
 
 def store_plan(name):
@@ -167,7 +167,7 @@ def test_plans_of_one_store_share_their_results(here):
 def test_results_that_were_altered_are_noticed(here):
     for statement, told in (
         ("UPDATE results SET result = replace(result, '0.', '1.')", "the result of task"),
-        ("UPDATE tasks SET specification = replace(specification, '\"seed\":0', '\"seed\":1')", "task "),
+        ("UPDATE tasks SET specification = replace(specification, 'widths', 'Widths')", "task "),
         ("UPDATE arrays SET bytes = zeroblob(16)", "array "),
     ):
         filled()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from rich.table import Table
 
-    from lazyscope.problems import Problem
+    from lazyscope.problems import SizedProblem
 
 DIGITS = {"limit": 5, "exact": 4, "simulate": 4}
 
@@ -52,7 +52,7 @@ class Wanted:
         return cls(options["as_json"], options["out"], plot)
 
 
-def emit(wanted: Wanted, results: Sequence[xr.Dataset], problem: Problem, *, geometric: bool) -> None:
+def emit(wanted: Wanted, results: Sequence[xr.Dataset], problem: SizedProblem, *, geometric: bool) -> None:
     """Send results where they are wanted."""
     from lazyscope import files
 
@@ -81,7 +81,7 @@ def _warn(results: Sequence[xr.Dataset]) -> None:
             click.echo(f"lazyscope: note: {label}: {short} of {result.converged.size} descents were cut off.", err=True)
 
 
-def show(results: Sequence[xr.Dataset], problem: Problem) -> None:
+def show(results: Sequence[xr.Dataset], problem: SizedProblem) -> None:
     """Print the problem, the table, and the theorem that each column rests on."""
     from lazyscope.cli.terminal import console
 

@@ -30,7 +30,7 @@ from lazyscope.checks import whole_number
 from lazyscope.cli import grammar
 from lazyscope.errors import InvalidParameter, UnreadableFile
 from lazyscope.files import read_array
-from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, QuadraticTarget, SizedProblem
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.simulate.protocol import SGD
 from lazyscope.sweep import Plan
@@ -118,7 +118,7 @@ class _Grid:
         given = self.table.get("samples")
         return [None] if given is None else [whole_number(n, self.path.name, "samples") for n in _each(given)]
 
-    def _problems(self) -> Iterator[Problem]:
+    def _problems(self) -> Iterator[SizedProblem]:
         kinds = _each(self.table["problem"])
         for kind in kinds:
             if kind not in tuple(_OF_PROBLEM):
@@ -130,14 +130,14 @@ class _Grid:
         for kind in kinds:
             yield from self._quadratic() if kind == "quadratic" else self._mixture()
 
-    def _quadratic(self) -> Iterator[Problem]:
+    def _quadratic(self) -> Iterator[SizedProblem]:
         if "B" in self.table:
             self._stands_alone("B")
             yield from (QuadraticTarget(self._array("B", file)) for file in _each(self.table["B"]))
         else:
             yield from (QuadraticTarget.exponential(*drawn) for drawn in self._drawn(100))
 
-    def _mixture(self) -> Iterator[Problem]:
+    def _mixture(self) -> Iterator[SizedProblem]:
         Sigma = self._array("sigma", self.table["sigma"]) if "sigma" in self.table else None
         if "delta" in self.table:
             self._stands_alone("delta")
@@ -200,7 +200,7 @@ class _Grid:
             yield changes
 
 
-def _protocol(problem: Problem, regime: Regime, samples: int | None, changes: dict[str, Any]) -> SGD | None:
+def _protocol(problem: SizedProblem, regime: Regime, samples: int | None, changes: dict[str, Any]) -> SGD | None:
     """Return the paper's protocol with its changes; without steps among them, `samples` says how many there are."""
     if not changes:
         return None

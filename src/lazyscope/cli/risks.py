@@ -15,7 +15,7 @@ from lazyscope.errors import InvalidParameter, LazyscopeError, NoTheorem
 if TYPE_CHECKING:
     import xarray as xr
 
-    from lazyscope.problems import Problem
+    from lazyscope.problems import SizedProblem
     from lazyscope.regimes import Regime
     from lazyscope.simulate.protocol import SGD
 
@@ -24,7 +24,7 @@ REGIMES = ("rf", "nt", "nn", "bayes")
 _PATH = click.Path(path_type=Path)
 
 
-def _quadratic(owner: str, B: Path | None, d: int | None, target_seed: int | None) -> Problem:
+def _quadratic(owner: str, B: Path | None, d: int | None, target_seed: int | None) -> SizedProblem:
     from lazyscope.files import read_array
     from lazyscope.problems import QuadraticTarget
 
@@ -34,7 +34,9 @@ def _quadratic(owner: str, B: Path | None, d: int | None, target_seed: int | Non
     return QuadraticTarget(read_array(B))
 
 
-def _mixture(owner: str, delta: Path | None, sigma: Path | None, d: int | None, target_seed: int | None) -> Problem:
+def _mixture(
+    owner: str, delta: Path | None, sigma: Path | None, d: int | None, target_seed: int | None
+) -> SizedProblem:
     from lazyscope.files import read_array
     from lazyscope.problems import GaussianMixture
 
@@ -53,7 +55,7 @@ def _not_drawn(owner: str, option: str, d: int | None, target_seed: int | None) 
 
 
 _DRAWN = "without a file: "
-PROBLEMS: dict[str, tuple[Callable[..., Problem], str, tuple[click.Option, ...]]] = {
+PROBLEMS: dict[str, tuple[Callable[..., SizedProblem], str, tuple[click.Option, ...]]] = {
     "quadratic": (
         _quadratic,
         "y = b₀ + ⟨x, Bx⟩ with x ~ N(0, I)",
@@ -76,7 +78,7 @@ PROBLEMS: dict[str, tuple[Callable[..., Problem], str, tuple[click.Option, ...]]
 }
 
 
-def problem_of(owner: str, kind: str, options: dict[str, Any]) -> Problem:
+def problem_of(owner: str, kind: str, options: dict[str, Any]) -> SizedProblem:
     """Build the problem of a subcommand from its own options."""
     build, _, its_own = PROBLEMS[kind]
     return build(owner, **{str(option.name): options[str(option.name)] for option in its_own})
@@ -116,7 +118,7 @@ def size_options(verb: Verb, draws: int = 1) -> tuple[click.Option, ...]:
     )
 
 
-def protocol_of(owner: str, options: dict[str, Any]) -> Callable[[Problem, Regime], SGD]:
+def protocol_of(owner: str, options: dict[str, Any]) -> Callable[[SizedProblem, Regime], SGD]:
     """Return the paper's protocol of a pair, with what the user changed."""
     from lazyscope.simulate.protocol import SGD
 
@@ -164,7 +166,7 @@ def _weights(owner: str, weights: str | None) -> Any:
     return read_array(path)
 
 
-def _served(verb: Verb, problem: Problem, makers: dict[str, Any], named: bool) -> dict[str, Regime]:
+def _served(verb: Verb, problem: SizedProblem, makers: dict[str, Any], named: bool) -> dict[str, Regime]:
     """Return the regimes that have a result; refuse, or say which are left out, before anything is computed."""
     from lazyscope.registry import find
 
@@ -189,11 +191,11 @@ def _note(name: str, error: LazyscopeError) -> None:
 
 def _compute(
     verb: Verb,
-    problem: Problem,
+    problem: SizedProblem,
     regimes: dict[str, Regime],
     named: bool,
     sizes: Any,
-    protocol: Callable[[Problem, Regime], SGD] | None,
+    protocol: Callable[[SizedProblem, Regime], SGD] | None,
 ) -> list[xr.Dataset]:
     from lazyscope import verbs
 
@@ -212,11 +214,11 @@ def _compute(
     return results
 
 
-def _ratios(owner: str, problem: Problem, options: dict[str, Any]) -> grammar.Grid:
+def _ratios(owner: str, problem: SizedProblem, options: dict[str, Any]) -> grammar.Grid:
     return grammar.parse(options["rho"] or f"{max(0.05, 1.0 / problem.d)!r}:2:40", owner, "--rho")
 
 
-def widths_of(owner: str, problem: Problem, options: dict[str, Any]) -> grammar.Grid:
+def widths_of(owner: str, problem: SizedProblem, options: dict[str, Any]) -> grammar.Grid:
     """Return the widths asked for, or a few around d."""
     if options["width"] is None:
         d = problem.d

@@ -95,8 +95,9 @@ def _interrupted(ctx: click.Context, plan: Plan, store: Path) -> NoReturn:
 
 def _show(plan: Plan, summary: Summary, store: Path) -> None:
     from lazyscope.cli.terminal import console, table
+    from lazyscope.draws import Draw
 
-    draws = (task.draw for task in plan.tasks)
+    draws = (task.work for task in plan.tasks if isinstance(task.work, Draw))
     tasks = Counter((str(draw.problem), draw.fidelity, str(draw.regime)) for draw in draws)
     grid = table("problem", "fidelity", "regime", "tasks", left=3)
     for row, count in tasks.items():

@@ -14,7 +14,7 @@ import numpy as np
 
 from lazyscope import matrices
 from lazyscope.checks import FloatArray
-from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Environment:
 
 
 @singledispatch
-def environments(problem: Problem) -> tuple[Environment, ...]:
+def environments(problem: GaussianProblem) -> tuple[Environment, ...]:
     """Return the problem as its environments."""
     raise TypeError(f"no Gaussian environments for {type(problem).__name__}")
 

@@ -25,7 +25,7 @@ from lazyscope.exact.environment import Environment, environments, largest_cosin
 from lazyscope.exact.kernels import pair_kernel
 from lazyscope.exact.random_features import BLOCK, mirror, moments
 from lazyscope.exact.tangent import tangent_moments
-from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.progress import report
 from lazyscope.regimes import NeuralTangent, Trained
 
@@ -85,7 +85,7 @@ def _without_diagonal(T: FloatArray) -> FloatArray:
     return T
 
 
-def risk(problem: Problem, regime: Trained, width: int, rng: np.random.Generator) -> dict[str, float]:
+def risk(problem: GaussianProblem, regime: Trained, width: int, rng: np.random.Generator) -> dict[str, float]:
     """Descend from one random start: w ~ N(0, I/Tr Σ), the second layer at its optimum for them."""
     advice = "Use a smaller width."
     size = 8.0 * (8.0 * width**2 + 40.0 * width * problem.d)
@@ -169,7 +169,7 @@ def descend(objective: PopulationRisk, a: FloatArray, W: FloatArray) -> Descent:
     return Descent(float(end.fun), float(np.linalg.norm(end.jac)), len(trace), gain)
 
 
-def _claim(problem: type[Problem], example: Example) -> Claim:
+def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
     return Claim(
         fidelity="exact",
         problem=problem,

@@ -12,7 +12,7 @@ from lazyscope import matrices, weights
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.evidence import Claim, exponential_quantiles, square_activation, three_levels
 from lazyscope.exact.krylov import solve
-from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.regimes import NeuralTangent
 
 
@@ -49,14 +49,14 @@ def mixture(problem: GaussianMixture, regime: NeuralTangent, width: int, rng: np
     return {"risk": 1.0 / (1.0 + 0.5 * solution.energy), "residual": solution.residual}
 
 
-def weights_of(problem: Problem, regime: NeuralTangent, width: int, rng: np.random.Generator) -> FloatArray:
+def weights_of(problem: GaussianProblem, regime: NeuralTangent, width: int, rng: np.random.Generator) -> FloatArray:
     """Draw the weights, after a look at the memory."""
     d = problem.d
     fits_in_memory(8.0 * d * (2.0 * width + 4.0 * d), f"{width} weights in d = {d} dimensions", "Use limit.")
     return weights.draw(problem, regime, width, rng)
 
 
-def _rotation(problem: Problem, W: FloatArray) -> tuple[FloatArray, int]:
+def _rotation(problem: GaussianProblem, W: FloatArray) -> tuple[FloatArray, int]:
     """Return an orthogonal d×d matrix whose first `rank` columns span the rows of W."""
     from scipy.linalg import qr
 

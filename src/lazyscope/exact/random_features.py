@@ -18,16 +18,16 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.evidence import Claim, Example, exponential_quantiles, three_levels
+from lazyscope.evidence import Claim, Example, exponential_quantiles, nonlinear_features, three_levels
 from lazyscope.exact.environment import Environment, environments, largest_cosine, project
 from lazyscope.exact.kernels import pair_kernel
-from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.regimes import RandomFeatures
 
 BLOCK = 256  # rows at once: temporaries of 256·N, 9 MB at N = 4500
 
 
-def risk(problem: Problem, regime: RandomFeatures, width: int, rng: np.random.Generator) -> dict[str, float]:
+def risk(problem: GaussianProblem, regime: RandomFeatures, width: int, rng: np.random.Generator) -> dict[str, float]:
     """Exact risk of one draw: 1 matrix of N×N memory, N²d + N³/3 flops and N²/2 kernel entries."""
     advice = "Use limit, or a smaller width."
     fits_in_memory(8.0 * width * (width + problem.d), f"The N×N kernel matrix at N = {width}", advice)
@@ -125,7 +125,7 @@ def mirror(U: FloatArray) -> None:
         U[rows.stop :, rows] = U[rows, rows.stop :].T
 
 
-def _claim(problem: type[Problem], example: Example) -> Claim:
+def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
     return Claim(
         fidelity="exact",
         problem=problem,
@@ -137,6 +137,7 @@ def _claim(problem: type[Problem], example: Example) -> Claim:
         arguments=("width",),
         evaluate=risk,
         example=example,
+        covers=nonlinear_features,
     )
 
 

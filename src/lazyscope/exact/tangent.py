@@ -26,13 +26,13 @@ from lazyscope.exact.environment import Environment, Projected, environments, la
 from lazyscope.exact.kernels import pair_kernel
 from lazyscope.exact.krylov import Solution, solve
 from lazyscope.exact.random_features import BLOCK, explained
-from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.regimes import NeuralTangent
 
 _DENSE = 2048  # Nd up to which a system that conjugate gradients cannot solve is solved directly, in seconds
 
 
-def risk(problem: Problem, regime: NeuralTangent, width: int, rng: np.random.Generator) -> dict[str, float]:
+def risk(problem: GaussianProblem, regime: NeuralTangent, width: int, rng: np.random.Generator) -> dict[str, float]:
     """Exact risk of one draw: 3N² + 6Nd numbers an environment, 6N²d flops a conjugate-gradient step."""
     world = environments(problem)
     size = 8.0 * (3.0 * len(world) * width**2 + 10.0 * width * problem.d)
@@ -144,7 +144,7 @@ def tangent_moments(seen: Projected, sigma: Activation) -> tuple[FloatArray, Flo
     return mean, rhs
 
 
-def _claim(problem: type[Problem], example: Example) -> Claim:
+def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
     return Claim(
         fidelity="exact",
         problem=problem,

@@ -10,7 +10,7 @@ import numpy as np
 
 from lazyscope.checks import whole_numbers
 from lazyscope.draws import Draw
-from lazyscope.problems import Problem
+from lazyscope.problems import SizedProblem
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.simulate.protocol import SGD
 
@@ -86,7 +86,7 @@ class Panel:
 
     name: str
     title: str
-    problem: Problem
+    problem: SizedProblem
     series: tuple[Series, ...]
     floor: bool = False
     seed: int = field(default=SEED)
@@ -123,7 +123,9 @@ def line_at(d: int) -> list[float]:
     return [float(N) / d for N in np.unique(np.rint(d * np.geomspace(0.09, 11.0, 400)).clip(1))]
 
 
-def regimes(problem: Problem, preset: Preset, activation: str = "square", optimal: bool = True) -> tuple[Series, ...]:
+def regimes(
+    problem: SizedProblem, preset: Preset, activation: str = "square", optimal: bool = True
+) -> tuple[Series, ...]:
     """Return the series of a panel: RF with isotropic (and with optimal) weights, NT and NN.
 
     A cross has ten draws, as the paper's dots, or three where a draw costs seconds and hardly varies; at the width of a

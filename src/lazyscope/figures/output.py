@@ -63,10 +63,10 @@ def provenance(numbers: Numbers, command: str, about: dict[str, Any]) -> dict[st
         },
         "references": references,
         "tasks": [
-            {"panel": panel, "series": label, "fidelity": fidelity, "width": N, "draw": task.draw.number}
+            {"panel": panel, "series": label, "fidelity": fidelity, "width": N, "draw": draw}
             | {"key": task.key}
             | ({"reference": numbers.borrowed[task.key].when} if task.key in numbers.borrowed else {})
             for (panel, label, fidelity, N), tasks in layout.tasks.items()
-            for task in tasks
+            for draw, task in enumerate(tasks)
         ],
     }

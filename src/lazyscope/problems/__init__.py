@@ -1,7 +1,8 @@
 """Problems: what nature does. A data law, a target, noise; nothing about networks."""
 
-from lazyscope.problems.base import Problem
+from lazyscope.problems.base import GaussianProblem, Problem, SizedProblem
+from lazyscope.problems.linear import LinearTarget
 from lazyscope.problems.mixture import GaussianMixture
 from lazyscope.problems.quadratic import QuadraticTarget
 
-__all__ = ["GaussianMixture", "Problem", "QuadraticTarget"]
+__all__ = ["GaussianMixture", "GaussianProblem", "LinearTarget", "Problem", "QuadraticTarget", "SizedProblem"]

@@ -1,4 +1,4 @@
-"""What every problem with Gaussian inputs tells the rest of the package."""
+"""What a problem tells the rest of the package: the more it has, the more of the package serves it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,24 @@ from lazyscope.checks import FloatArray
 
 
 class Problem(ABC):
-    """A data law and a target in d dimensions."""
+    """A data law and a target. It may leave its dimension open: its limits then depend on ratios of sizes alone."""
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """One short line for tables, figures and provenance."""
+
+
+class SizedProblem(Problem):
+    """A problem in d dimensions."""
 
     @property
     @abstractmethod
     def d(self) -> int:
         """Input dimension."""
+
+
+class GaussianProblem(SizedProblem):
+    """A problem with Gaussian inputs, or a mixture of them."""
 
     @property
     @abstractmethod
@@ -23,7 +35,3 @@ class Problem(ABC):
     @abstractmethod
     def best_weight_covariance(self) -> FloatArray:
         """Return the Γ, up to scale, that random features of infinite width would want."""
-
-    @abstractmethod
-    def __str__(self) -> str:
-        """One short line for tables, figures and provenance."""

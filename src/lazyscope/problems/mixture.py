@@ -10,11 +10,11 @@ import numpy as np
 from lazyscope import matrices
 from lazyscope.checks import FloatArray, fits_in_memory, symmetric, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.problems.base import Problem
+from lazyscope.problems.base import GaussianProblem
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianMixture(Problem):
+class GaussianMixture(GaussianProblem):
     """y = ±1 with probability ½, x | y ~ N(0, Σ ∓ Δ): the classes differ in covariance only (Ghorbani et al. 2019, §3).
 
     Parameters: `Delta`, symmetric (d, d) or the (d,) vector of its diagonal; `Sigma` likewise, identity by

@@ -10,11 +10,11 @@ import numpy as np
 from lazyscope import matrices
 from lazyscope.checks import FloatArray, fits_in_memory, real_number, symmetric, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.problems.base import Problem
+from lazyscope.problems.base import GaussianProblem
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticTarget(Problem):
+class QuadraticTarget(GaussianProblem):
     """x ~ N(0, I_d), y = b₀ + ⟨x, Bx⟩, without noise (Ghorbani et al. 2019, Eq. 8).
 
     Parameters: `B`, symmetric (d, d), or the (d,) vector of its eigenvalues (in the basis where it is

@@ -16,8 +16,8 @@ from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter
-from lazyscope.evidence import Claim, Example, exponential_quantiles, three_levels
-from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+from lazyscope.evidence import Claim, Example, exponential_quantiles, nonlinear_features, three_levels
+from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.progress import report
 from lazyscope.regimes import RandomFeatures
 from lazyscope.simulate.blas import threads_for
@@ -28,7 +28,7 @@ _BLOCK = 4096  # samples at once: features of 74 MB at N = 4500
 
 
 def risks(
-    problem: Problem,
+    problem: GaussianProblem,
     regime: RandomFeatures,
     widths: Sequence[int],
     samples: int,
@@ -127,7 +127,7 @@ def _solve(S: Float32, b: FloatArray) -> FloatArray:
         return np.asarray(vectors[:, kept] @ ((vectors[:, kept].T @ b) / values[kept]))
 
 
-def _claim(problem: type[Problem], example: Example) -> Claim:
+def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
     return Claim(
         fidelity="simulate",
         problem=problem,
@@ -139,6 +139,7 @@ def _claim(problem: type[Problem], example: Example) -> Claim:
         arguments=("width", "samples"),
         evaluate=risks,
         example=example,
+        covers=nonlinear_features,
         finite_size=finite_size,
     )
 

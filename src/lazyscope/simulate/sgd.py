@@ -16,7 +16,7 @@ from lazyscope import weights
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NotConverged
 from lazyscope.evidence import Claim, exponential_quantiles, three_levels
-from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.progress import report
 from lazyscope.regimes import NeuralTangent, Trained
 from lazyscope.simulate import population, single
@@ -91,7 +91,7 @@ def _tested(law: Law, pack: Pack, X: Float32, y: Float32) -> FloatArray:
 
 
 def risks(
-    problem: Problem,
+    problem: GaussianProblem,
     regime: Trained | NeuralTangent,
     widths: Sequence[int],
     protocol: SGD,
@@ -142,7 +142,9 @@ def _fits(d: int, widths: Sequence[int], protocol: SGD) -> None:
     fits_in_memory(memory, many, "Pass fewer at once, or narrower ones.")
 
 
-def _weights(law: Law, problem: Problem, regime: Trained | NeuralTangent, seed: int, number: int, N: int) -> Float32:
+def _weights(
+    law: Law, problem: GaussianProblem, regime: Trained | NeuralTangent, seed: int, number: int, N: int
+) -> Float32:
     """Draw the initial weights, rows in the basis of the law; those of NT are the ones that `exact` sees."""
     rng = weights.generator(seed, number, N)
     if isinstance(regime, Trained):
@@ -151,7 +153,7 @@ def _weights(law: Law, problem: Problem, regime: Trained | NeuralTangent, seed: 
 
 
 def _pack(
-    problem: Problem,
+    problem: GaussianProblem,
     regime: Trained | NeuralTangent,
     protocol: SGD,
     starts: Sequence[Float32],
@@ -167,7 +169,7 @@ def _pack(
     return Networks(starts, widths, step_sizes, regime.activation, fixed)
 
 
-def _claim(problem: type[Problem], regime: type[Trained] | type[NeuralTangent]) -> Claim:
+def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTangent]) -> Claim:
     quadratic = problem is QuadraticTarget
     example = exponential_quantiles if quadratic else three_levels
     return Claim(
@@ -186,7 +188,7 @@ def _claim(problem: type[Problem], regime: type[Trained] | type[NeuralTangent]) 
     )
 
 
-def _covers(problem: Problem, regime: Trained | NeuralTangent) -> bool:
+def _covers(problem: GaussianProblem, regime: Trained | NeuralTangent) -> bool:
     return regime.activation.has_derivative
 
 

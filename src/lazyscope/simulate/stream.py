@@ -18,7 +18,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NoTheorem
-from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.simulate.normals import Float32, fill
 
 _CHUNK = 1 << 19  # numbers drawn ahead, 2 MB: many at once, as every call asks for the interpreter's lock
@@ -47,7 +47,7 @@ class Law:
 
 
 @singledispatch
-def law_of(problem: Problem) -> Law:
+def law_of(problem: GaussianProblem) -> Law:
     """Return the problem in its own basis."""
     raise NoTheorem(f"No simulation is implemented for {type(problem).__name__}.")
 

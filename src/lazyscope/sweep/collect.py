@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lazyscope.draws import Row, assemble
+from lazyscope.draws import Draw, Row, assemble
 from lazyscope.errors import LazyscopeError, NotConverged
 from lazyscope.files import check_output, replacing, tidy, write_csv
 from lazyscope.sweep.content import canonical
@@ -76,11 +76,11 @@ def _collect(plan: Plan | str | None, store: str | os.PathLike[str], partial: bo
         )
     found = _Collected(whole, versions, [], [], [])
     for group in _groups(whole.tasks):
-        name = f"{group[0].draw.fidelity} {group[0].draw.regime}"
-        missing = dict.fromkeys(task.draw.widths[0] for task in group if task.key not in rows)
+        name = f"{_draw(group[0]).fidelity} {_draw(group[0]).regime}"
+        missing = dict.fromkeys(_draw(task).widths[0] for task in group if task.key not in rows)
         if missing:
             found.omitted.append(f"{name}: N = {', '.join(map(str, missing))} (not finished)")
-        complete = [task for task in group if task.draw.widths[0] not in missing]
+        complete = [task for task in group if _draw(task).widths[0] not in missing]
         if complete:
             _append(found, complete, rows, name, partial)
     if not found.datasets:
@@ -90,13 +90,20 @@ def _collect(plan: Plan | str | None, store: str | os.PathLike[str], partial: bo
 
 def _append(found: _Collected, tasks: Sequence[Task], rows: dict[str, Row], name: str, partial: bool) -> None:
     try:
-        found.datasets.append(assemble([task.draw for task in tasks], [rows[task.key] for task in tasks]))
+        found.datasets.append(assemble([_draw(task) for task in tasks], [rows[task.key] for task in tasks]))
     except NotConverged as error:
         if not partial:
             raise
         found.omitted.append(f"{name}: {error}")
     else:
-        found.dimensions.append(tasks[0].draw.problem.d)
+        found.dimensions.append(_draw(tasks[0]).problem.d)
+
+
+def _draw(task: Task) -> Draw:
+    """Return the draw of a task; the other kinds of work belong to figures, which read their rows themselves."""
+    if not isinstance(task.work, Draw):
+        raise LazyscopeError(f"{task.work.label} is the work of a figure: its results are those that the figure wrote.")
+    return task.work
 
 
 def _groups(tasks: Sequence[Task]) -> list[list[Task]]:
@@ -104,11 +111,11 @@ def _groups(tasks: Sequence[Task]) -> list[list[Task]]:
     settings: dict[str, dict[int, list[Task]]] = {}
     for task in tasks:
         written = json.loads(task.specification) | {"widths": None, "number": None}
-        settings.setdefault(canonical(written), {}).setdefault(task.draw.widths[0], []).append(task)
+        settings.setdefault(canonical(written), {}).setdefault(_draw(task).widths[0], []).append(task)
     groups: dict[tuple[str, tuple[int, ...]], list[Task]] = {}
     for setting, widths in settings.items():
         for some in widths.values():
-            numbers = tuple(sorted(task.draw.number for task in some))
+            numbers = tuple(sorted(_draw(task).number for task in some))
             groups.setdefault((setting, numbers), []).extend(some)
     return list(groups.values())
 

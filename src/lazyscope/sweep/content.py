@@ -1,7 +1,8 @@
-"""A draw as text, and the same draw back from it: what its fingerprint is taken of, and what a store keeps.
+"""A piece of work as text, and the same work back from it: what its fingerprint is taken of, and what a store keeps.
 
 Nouns are written field by field, floats by their shortest exact digits, arrays by their digest beside the bytes
-themselves. Only the kinds that are listed here are ever built from a text: reading one runs no code of its author.
+themselves. A field at its default is left out: a new field with a default leaves old fingerprints as they are. Only
+the kinds that are listed here are ever built from a text: reading one runs no code of its author.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -21,12 +24,13 @@ from lazyscope.errors import InvalidParameter
 from lazyscope.problems import GaussianMixture, QuadraticTarget
 from lazyscope.regimes import FixedWeights, NeuralTangent, RandomFeatures, Trained
 from lazyscope.simulate.protocol import SGD
+from lazyscope.trials import Trial
 
 Array = NDArray[Any]
 
+_PROBLEMS = (QuadraticTarget, GaussianMixture)
 KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (Draw, QuadraticTarget, GaussianMixture, RandomFeatures, NeuralTangent, Trained, FixedWeights, SGD)
+    kind.__name__: kind for kind in (Draw, Trial, *_PROBLEMS, RandomFeatures, NeuralTangent, Trained, FixedWeights, SGD)
 }
 
 
@@ -83,8 +87,12 @@ class Encoder:
         kind = type(value).__name__
         if KINDS.get(kind) is not type(value):
             must = f"be made of {', '.join(KINDS)} and named activations"
-            raise InvalidParameter.of("sweep", "draws", must, kind)
-        return {"kind": kind, **{field.name: self.encode(getattr(value, field.name)) for field in fields(value)}}
+            raise InvalidParameter.of("sweep", "work", must, kind)
+        given = {field.name: getattr(value, field.name) for field in fields(value)}
+        usual = defaults(kind)
+        return {"kind": kind} | {
+            name: self.encode(item) for name, item in given.items() if not _same(item, usual[name])
+        }
 
     def _digest(self, array: Array) -> str:
         if id(array) not in self._seen:
@@ -92,6 +100,17 @@ class Encoder:
         known = self._seen[id(array)][1]
         self.arrays.setdefault(known, array)
         return known
+
+
+@cache
+def defaults(kind: str) -> dict[str, Any]:
+    """Return what each parameter of a noun is when it is left out."""
+    return {name: parameter.default for name, parameter in signature(KINDS[kind]).parameters.items()}
+
+
+def _same(item: Any, default: Any) -> bool:
+    """Whether a field is at its default; only plain values can be, and 1 is not 1.0."""
+    return type(item) is type(default) and isinstance(item, (type(None), bool, int, float, str)) and item == default
 
 
 def _name(activation: Activation) -> str:

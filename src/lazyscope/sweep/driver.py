@@ -11,7 +11,7 @@ from pathlib import Path
 from lazyscope.errors import LazyscopeError
 from lazyscope.progress import report
 from lazyscope.sweep import lock, pool
-from lazyscope.sweep.plan import Plan, Task
+from lazyscope.sweep.plan import Plan, Task, Work
 from lazyscope.sweep.store import Status, Store
 
 _SETBACKS = 3  # times that workers may die, one after another, before anything is finished in between
@@ -78,7 +78,7 @@ def run(
 
 def _longest_first(tasks: Iterable[Task]) -> list[Task]:
     """Order tasks so that none of the long ones is left alone at the end: simulations first, then wide networks."""
-    return sorted(tasks, key=lambda task: (task.draw.fidelity != "simulate", -task.draw.widths[0]))
+    return sorted(tasks, key=lambda task: (task.work.fidelity != "simulate", -task.work.size))
 
 
 def _work(left: dict[str, Task], outcomes: pool.Pool, store: Store, total: int) -> tuple[tuple[str, str], ...]:
@@ -94,8 +94,8 @@ def _work(left: dict[str, Task], outcomes: pool.Pool, store: Store, total: int) 
                     task = left.pop(outcome.key)
                     setbacks = 0
                     if outcome.failure is not None:
-                        failures.append((f"{task.label}, draw {task.draw.number}", outcome.failure))
-                    report(total - len(left), total, task.label)
+                        failures.append((_told(task.work), outcome.failure))
+                    report(total - len(left), total, task.work.label)
         except pool.WorkersLost as loss:
             setbacks += 1
             if setbacks >= _SETBACKS:
@@ -104,6 +104,12 @@ def _work(left: dict[str, Task], outcomes: pool.Pool, store: Store, total: int) 
                     "tasks are done and kept. If memory was short, run again with fewer workers."
                 ) from loss
     return tuple(failures)
+
+
+def _told(work: Work) -> str:
+    """Name a piece of work in a message; `number` tells the draws of one kind apart, where they have one."""
+    number = getattr(work, "number", None)
+    return work.label if number is None else f"{work.label}, draw {number}"
 
 
 def status(store: str | os.PathLike[str]) -> tuple[list[Status], str | None]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from lazyscope.checks import whole_number, whole_numbers
-from lazyscope.draws import Draw
+from lazyscope.draws import Draw, Row
 from lazyscope.errors import InvalidParameter
-from lazyscope.problems.base import Problem
+from lazyscope.problems.base import SizedProblem
 from lazyscope.regimes import Regime
 from lazyscope.simulate.protocol import SGD
 from lazyscope.sweep.content import Array, Encoder, canonical, digest
@@ -23,22 +23,39 @@ _MOST = 1_000_000  # tasks of a grid: more were never meant
 _NAME = re.compile(r"\w[\w .+-]{0,99}")
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """A draw at one width, its full specification as text, and the fingerprint of that.
+class Work(Protocol):
+    """What a sweep can compute: a noun of `content.KINDS`, whose numbers depend on its fields alone."""
 
-    `arrays` are those that the specification names by their digest.
-    """
-
-    draw: Draw
-    specification: str
-    key: str
-    arrays: Mapping[str, Array]
+    @property
+    def fidelity(self) -> Literal["exact", "simulate"]:
+        """Whose version of the numbers it depends on."""
 
     @property
     def label(self) -> str:
         """A few words for a progress bar."""
-        return f"{self.draw.fidelity} {self.draw.regime.label}, N = {self.draw.widths[0]}"
+
+    @property
+    def size(self) -> int:
+        """What tells long work from short: the largest is begun first."""
+
+    def pieces(self) -> Sequence[Work]:
+        """Return the same work in the pieces that are computed one by one, every default written out."""
+
+    def compute(self) -> Row:
+        """Do the work."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A piece of work, its full specification as text, and the fingerprint of that.
+
+    `arrays` are those that the specification names by their digest.
+    """
+
+    work: Work
+    specification: str
+    key: str
+    arrays: Mapping[str, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,16 +82,16 @@ class Plan:
         object.__setattr__(self, "tasks", tuple({task.key: task for task in self.tasks}.values()))
 
     @classmethod
-    def of(cls, name: str, draws: Iterable[Draw]) -> Plan:
-        """Return the plan of these draws, one task for each of their widths; contradictions are refused here."""
+    def of(cls, name: str, some: Iterable[Work]) -> Plan:
+        """Return the plan of this work, a task for each piece of it; contradictions are refused here."""
         encoder = Encoder()
-        return cls(name, tuple(task for draw in draws for task in _tasks(draw.settled(), encoder)))
+        return cls(name, tuple(_task(piece, encoder) for work in some for piece in work.pieces()))
 
     @classmethod
     def grid(
         cls,
         name: str,
-        problems: Sequence[Problem],
+        problems: Sequence[SizedProblem],
         regimes: Sequence[Regime],
         fidelities: Sequence[Literal["exact", "simulate"]] = ("exact",),
         *,
@@ -129,13 +146,11 @@ def _settings(draw: Draw, samples: int | None, protocol: SGD | None) -> dict[str
     return {"protocol": protocol} if protocol is not None and "protocol" in arguments else {"samples": samples}
 
 
-def _tasks(draw: Draw, encoder: Encoder) -> Iterator[Task]:
-    """Yield the widths of a settled draw, each by itself: the finer the tasks, the less a crash can lose."""
-    written = encoder.encode(draw) | {"numerics": f"{draw.fidelity} {NUMERICS[draw.fidelity]}"}
+def _task(work: Work, encoder: Encoder) -> Task:
+    written = encoder.encode(work) | {"numerics": f"{work.fidelity} {NUMERICS[work.fidelity]}"}
     arrays = {name: encoder.arrays[name] for name in _named(written)}
-    for N in draw.widths:
-        specification = canonical(written | {"widths": [N]})
-        yield Task(replace(draw, widths=(N,)), specification, digest(specification), arrays)
+    specification = canonical(written)
+    return Task(work, specification, digest(specification), arrays)
 
 
 def _named(written: Any) -> set[str]:

@@ -62,7 +62,7 @@ def _here(tasks: Sequence[Task]) -> Outcomes:
     """Compute in this process, one after the other."""
     for task in tasks:
         with threads_given_back():
-            outcome = compute(task.draw, task.key, NUMERICS[task.draw.fidelity])
+            outcome = compute(task.work, task.key, NUMERICS[task.work.fidelity])
         yield outcome
 
 
@@ -88,7 +88,7 @@ def _outcomes(parallel: Any, tasks: Sequence[Task], driver: int | None) -> Outco
     work = delayed(compute)
     resource_tracker.ensure_running()  # which lets Ctrl-C through again when it starts: before the block, not in it
     with _uninterrupted():  # workers inherit it: Ctrl-C, which a terminal sends to all, is the driver's to answer
-        arriving = parallel(work(task.draw, task.key, NUMERICS[task.draw.fidelity], driver) for task in tasks)
+        arriving = parallel(work(task.work, task.key, NUMERICS[task.work.fidelity], driver) for task in tasks)
     try:
         for outcome in arriving:  # noqa: UP028 (`yield from` would close it before the warnings are off)
             yield outcome

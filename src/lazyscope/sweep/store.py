@@ -24,7 +24,7 @@ from lazyscope.errors import InvalidParameter, LazyscopeError, UnreadableFile
 from lazyscope.files import check_folder, replacing
 from lazyscope.results import jsonable
 from lazyscope.sweep import lock
-from lazyscope.sweep.content import Array, Decoder, array_digest, canonical, digest, portable
+from lazyscope.sweep.content import Array, Decoder, array_digest, canonical, defaults, digest, portable
 from lazyscope.sweep.plan import Plan, Task
 
 APPLICATION = 0x4C5A5343  # "LZSC", in the header of the file: what says that a database is ours
@@ -334,11 +334,15 @@ def _as_array(written: Mapping[str, Any]) -> Array:
 def _difference(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:
     """Name the fields in which two lists of specifications differ, with their values where these are short."""
     told = []
-    for field in now[0]:
-        old, new = (dict.fromkeys(_shown(task[field]) for task in tasks) for tasks in (before, now))
+    for field in dict.fromkeys(name for task in (*now, *before) for name in task):
+        old, new = (dict.fromkeys(_shown(_field(task, field)) for task in tasks) for tasks in (before, now))
         if set(old) != set(new):
             told.append(f"{field} from {_listed(old)} to {_listed(new)}")
     return " and ".join(told) if told else "which combinations there are, or their order"
+
+
+def _field(task: dict[str, Any], name: str) -> Any:
+    return task[name] if name in task else defaults(task["kind"]).get(name)
 
 
 def _shown(value: Any) -> str:

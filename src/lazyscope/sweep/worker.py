@@ -18,25 +18,24 @@ from functools import cache
 
 import numpy as np
 
-from lazyscope.draws import Draw
 from lazyscope.errors import LazyscopeError
-from lazyscope.sweep.plan import NUMERICS
+from lazyscope.sweep.plan import NUMERICS, Work
 from lazyscope.sweep.store import Outcome
 
 _LOOK = 1.0  # seconds between two looks of a worker for its driver
 
 
-def compute(draw: Draw, key: str, numerics: str, driver: int | None = None) -> Outcome:
+def compute(work: Work, key: str, numerics: str, driver: int | None = None) -> Outcome:
     """Compute one task. An error becomes part of the outcome: a sweep does not end because one of its tasks does."""
     if driver is not None:
         _belong_to(driver)
     began = time.perf_counter()
     row, failure = None, None
     try:
-        if numerics != NUMERICS[draw.fidelity]:
+        if numerics != NUMERICS[work.fidelity]:
             raise LazyscopeError("This worker runs another version of lazyscope than the driver. Install the same one.")
         hold_one_thread()
-        row = draw.compute()
+        row = work.compute()
         bad = [name for name, values in row.items() if values.dtype.kind == "f" and np.isnan(values).any()]
         if bad:
             row, failure = None, f"NaN in {', '.join(bad)}, which no result may have."
