@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from lazyscope.figures.compute import Numbers
     from lazyscope.figures.design import Preset
+    from lazyscope.figures.experiment import Size
 
 _OWNER = "lazyscope figure"
 
@@ -50,6 +51,7 @@ def figure(
     command goes on from there.
     """
     from lazyscope import figures
+    from lazyscope.figures.experiment import Experiment
 
     if names:
         for known, title in figures.FIGURES.items():
@@ -59,9 +61,42 @@ def figure(
     module = figures.load(name)
     if preset not in module.PRESETS:
         raise InvalidParameter.of(_OWNER, "--preset", f"be {' or '.join(module.PRESETS)}", repr(preset))
-    size = module.PRESETS[preset] if width is None else module.PRESETS[preset].at(_widths(width))
+    size = module.PRESETS[preset]
+    if isinstance(module, Experiment):
+        for option, given in (("--width", width is not None), ("--fresh", fresh)):
+            if given:
+                must = f"be left out: {name} has neither dots at widths to choose nor reference runs"
+                raise InvalidParameter.of(_OWNER, option, must, "it")
+        _folder(out)
+        _explore(ctx, str(name), preset, size, out, workers)
+        return
+    if width is not None:
+        size = size.at(_widths(width))
     _folder(out)
     _make(ctx, str(name), preset, size, out, workers, fresh)
+
+
+def _explore(ctx: click.Context, name: str, preset: str, size: Size, out: Path, workers: int | None) -> None:
+    """Compute, draw and write a figure that is an experiment of its own."""
+    from lazyscope import figures
+    from lazyscope.cli.terminal import console, progress_bar
+    from lazyscope.figures import experiment, output
+
+    module = figures.load(name)
+    stem = name if preset == "quick" else f"{name}-{preset}"
+    store = out / f"{stem}.sqlite"
+    try:
+        with progress_bar():
+            found = experiment.compute(stem, module, size, store, workers)
+    except KeyboardInterrupt:
+        plan, _ = experiment.plan_of(stem, module.work(size))
+        _interrupted(ctx, "" if plan is None else plan.name, store)
+    about = {"figure": name, "preset": preset}
+    paths = output.write_findings(found, module.plot(found.panels), out / stem, str(ctx.obj or _OWNER), about)
+    for line in module.verdict(found.panels):
+        console().print(line, soft_wrap=True, markup=False, highlight=False)
+    for path in paths:
+        click.echo(f"wrote {path}", err=True)
 
 
 def _widths(text: str) -> list[float]:

@@ -1,13 +1,14 @@
 """The papers' figures: one file each, a plan and a plot; what they share is beside them.
 
-`design` has the nouns of a plan, `compute` turns it into a sweep and `collect` the sweep into labelled numbers, which
-`drawing` shows, `tables` judges and `output` writes. `references` are shipped runs of the paper's protocol.
+Figures 1 to 3 and their kin: `design` has the nouns of a plan, `compute` turns it into a sweep and `collect` the sweep
+into labelled numbers, which `drawing` shows, `tables` judges and `output` writes. `references` are shipped runs of the
+paper's protocol. Every other figure is an `experiment`.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lazyscope.errors import InvalidParameter
 
@@ -42,8 +43,8 @@ class FigureModule(Protocol):
         """Return the picture of the numbers, given panel by panel."""
 
 
-def load(name: str | None) -> FigureModule:
-    """Return the module of one figure.
+def load(name: str | None) -> Any:
+    """Return the module of one figure: a `FigureModule`, or an `experiment.Experiment`.
 
     >>> load("fig1").__name__
     'lazyscope.figures.fig1'
@@ -55,4 +56,4 @@ def load(name: str | None) -> FigureModule:
         *others, last = FIGURES
         must = f"be {', '.join(others)} or {last}"
         raise InvalidParameter.of("lazyscope figure", "NAME", must, "none" if name is None else repr(name))
-    return importlib.import_module(f"lazyscope.figures.{name.replace('-', '_')}")  # type: ignore[return-value]
+    return importlib.import_module(f"lazyscope.figures.{name.replace('-', '_')}")

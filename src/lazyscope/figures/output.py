@@ -3,34 +3,66 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lazyscope import files, plotting
 from lazyscope.figures import tables
 from lazyscope.figures.compute import Numbers
+from lazyscope.figures.experiment import Findings
+from lazyscope.results import jsonable
 from lazyscope.sweep.worker import versions
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.figure import Figure
 
 SUFFIXES = (".png", ".pdf", ".csv", ".nc", ".json")
 
 
 def write(numbers: Numbers, picture: Figure, stem: Path, command: str, about: dict[str, Any]) -> list[Path]:
-    """Write PNG, PDF, CSV, netCDF and the provenance as JSON, each whole or not at all; return the paths."""
+    """Write what a figure of panels leaves behind; return the paths."""
+    rows, comments = tables.long_rows(numbers.panels), [command, *_comments(numbers)]
+    return _write(stem, picture, numbers.panels, rows, comments, provenance(numbers, command, about))
+
+
+def write_findings(found: Findings, picture: Figure, stem: Path, command: str, about: dict[str, Any]) -> list[Path]:
+    """Write what an experiment leaves behind; return the paths."""
+    shown = {name: jsonable(data.attrs) for name, data in found.panels.items()}
+    comments = [command, *(f"{name}: {key}: {value}" for name, at in shown.items() for key, value in at.items())]
+    origin: dict[str, Any] = {"command": command, **about, "versions": json.loads(versions()), "panels": shown}
+    if found.plan is not None:
+        origin["sweep"] = {
+            "name": found.plan.name,
+            "digest": found.plan.digest,
+            "seconds": round(found.seconds, 1),
+            "tasks": [{"label": task.work.label, "key": task.key} for task in found.plan.tasks],
+        }
+    return _write(stem, picture, found.panels, tables.every_number(found.panels), comments, origin)
+
+
+def _write(
+    stem: Path,
+    picture: Figure,
+    panels: Mapping[str, xr.Dataset],
+    rows: Sequence[Mapping[str, Any]],
+    comments: Sequence[str],
+    origin: dict[str, Any],
+) -> list[Path]:
+    """Write PNG, PDF, CSV, netCDF and the provenance as JSON, each whole or not at all."""
     import xarray as xr
 
     paths = {suffix: stem.with_name(stem.name + suffix) for suffix in SUFFIXES}
     for suffix in (".png", ".pdf"):
         plotting.save(picture, paths[suffix])
     with files.replacing(paths[".csv"]) as part:
-        files.write_csv(part, tables.long_rows(numbers.panels), [command, *_comments(numbers)])
+        files.write_csv(part, rows, comments)
     with files.replacing(paths[".nc"]) as part:
-        root = xr.Dataset(attrs={"command": command, **about})
-        xr.DataTree.from_dict({"/": root, **numbers.panels}).to_netcdf(part, engine="h5netcdf")
+        plain = {name: value for name, value in origin.items() if isinstance(value, (str, int, float))}
+        xr.DataTree.from_dict({"/": xr.Dataset(attrs=plain), **panels}).to_netcdf(part, engine="h5netcdf")
     with files.replacing(paths[".json"]) as part:
-        text = json.dumps(provenance(numbers, command, about), indent=1, ensure_ascii=False)
+        text = json.dumps(origin, indent=1, ensure_ascii=False)
         part.write_text(text + "\n", encoding="utf-8")
     return list(paths.values())
 

@@ -5,7 +5,7 @@
 
 from lazyscope.sweep.collect import export, load
 from lazyscope.sweep.driver import Summary, run, status
-from lazyscope.sweep.plan import NUMERICS, Plan, Task
+from lazyscope.sweep.plan import NUMERICS, Plan, Task, Work
 from lazyscope.sweep.store import Status
 
-__all__ = ["NUMERICS", "Plan", "Status", "Summary", "Task", "export", "load", "run", "status"]
+__all__ = ["NUMERICS", "Plan", "Status", "Summary", "Task", "Work", "export", "load", "run", "status"]
