@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Modules with a CLAIMS tuple, by fidelity. Adding a claim to one of them enrols it in the contract test,
 # the documentation page and `lazyscope.registry`.
 _MODULES: dict[Fidelity, tuple[str, ...]] = {
-    "limit": ("lazyscope.limits.quadratic", "lazyscope.limits.mixture"),
+    "limit": ("lazyscope.limits.quadratic", "lazyscope.limits.mixture", "lazyscope.limits.ridge"),
     "exact": (
         "lazyscope.exact.projector",
         "lazyscope.exact.minimum",
