@@ -4,7 +4,7 @@
 
     R = F₁² 𝓑(ζ, ψ₁, ψ₂, λ̄) + (τ² + F⋆²) 𝓥(ζ, ψ₁, ψ₂, λ̄) + F⋆²,      ζ = b₁/b⋆,  λ̄ = λ/b⋆²
 
-(Mei and Montanari 2019, Theorem 1). The talk *Thermodynamic limits* prints ζ ≡ b₁²/b⋆²; its formulas hold for
+(Mei and Montanari 2019). The talk *Thermodynamic limits* prints ζ ≡ b₁²/b⋆²; its formulas hold for
 ζ = b₁/b⋆, as every one of them uses ζ². The fixed point behind 𝓑 and 𝓥 is in `ridge_fixed_point`.
 """
 
@@ -19,7 +19,7 @@ from lazyscope.limits.ridge_fixed_point import FixedPoint, solve
 from lazyscope.problems import LinearTarget, Problem
 from lazyscope.regimes import RandomFeatures, Regime
 
-THEOREM = "Theorem 1 of Mei and Montanari 2019"
+THEOREM = "The theorem of Mei and Montanari 2019"
 PAPERS = ("mei2019generalization",)
 _NO_LINEAR_PART = 1e-10  # of √E[σ²]: below it b₁ is what quadrature leaves of zero
 
@@ -27,10 +27,11 @@ _NO_LINEAR_PART = 1e-10  # of √E[σ²]: below it b₁ is what quadrature leave
 def random_features(
     problem: LinearTarget, regime: RandomFeatures, psi1: FloatArray, psi2: FloatArray, ridge: FloatArray
 ) -> dict[str, FloatArray]:
-    """Theorem 1, at every point of broadcastable arrays: ridge = 0 is λ → 0⁺, ψ = ∞ the wide or large-sample limit.
+    """The theorem, at every point of broadcastable arrays: ridge = 0 is λ → 0⁺, ψ = ∞ the wide or large-sample limit.
 
-    With ridge = 0 and ψ₁ = ψ₂, the interpolation threshold, bias and variance are infinite. A constant part of σ is
-    left out (σ is centred): it would fit the constant part of the target, which is zero here, and changes no limit.
+    With ridge = 0 and ψ₁ = ψ₂, the interpolation threshold, bias and variance are infinite. With ridge = 0 and both
+    ψ = ∞ the sizes go first: least squares on all of nature. A constant part of σ is left out (σ is centred): it would
+    fit the constant part of the target, which is zero here, and changes no limit.
 
     Training error, the mean of the squares above at the minimum, is (R + τ²)δ₂² with δ₂ = 1 − h/ψ₂, the limit of
     (λN/d)·Tr (ΦΦᵀ/n + λN/d)⁻¹/n: generalised cross-validation is exact here.
