@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lazyscope.activations import Activation, as_activation
-from lazyscope.checks import FloatArray, real_array, symmetric
-from lazyscope.errors import InvalidParameter
+from lazyscope.checks import FloatArray, real_array, symmetric, whole_number
+from lazyscope.derivatives import require_smooth
+from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.named_activations import Function
 
 
@@ -174,3 +175,40 @@ def _describe(weights: Weights) -> str:
     if isinstance(weights, np.ndarray):
         return ", given Γ"
     return f", weights {weights}"
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Taylor(Network):
+    """Taylor model of order k around the symmetric initialisation (Bai & Lee 2019, §§3, 6); the second layer is fixed.
+
+        f^{(k)}_W(x) = (1/√m) Σ_r a_r σ^{(k)}(w_{0,r}·x)/k! (w_r·x)^k
+
+    `randomized=False` is this model itself, the clean one: k = 1 the tangent model, k = 2 the quadratic model f^Q.
+    `randomized=True`, for k = 2, is the network f_{W₀+WΣ} trained under fresh random signs Σ, which couples it with
+    f^Q. σ must have k derivatives, the last one Lipschitz (Assumption A there).
+
+    >>> print(Taylor())
+    Taylor, order 2, randomised network, σ = relu3
+    """
+
+    order: int
+    activation: Activation
+    randomized: bool
+    label: ClassVar[str] = "Taylor"
+
+    def __init__(
+        self, order: int = 2, activation: Activation | str | Function = "relu3", randomized: bool = True
+    ) -> None:
+        object.__setattr__(self, "order", whole_number(order, "Taylor", "order"))
+        object.__setattr__(self, "activation", as_activation(activation))
+        if not isinstance(randomized, (bool, np.bool_)):
+            raise InvalidParameter.of("Taylor", "randomized", "be True or False", repr(randomized))
+        object.__setattr__(self, "randomized", bool(randomized))
+        if self.randomized and self.order != 2:
+            instead = "Pass randomized=False for f^(k) itself; `reports.higher_order` extracts it from a network."
+            raise NoTheorem.of("Training under random signs", "order 2", f"order {self.order}", instead)
+        require_smooth(self.activation, self.order)
+
+    def __str__(self) -> str:
+        what = "randomised network" if self.randomized else "clean model"
+        return f"{self.label}, order {self.order}, {what}, σ = {self.activation.name}"

@@ -3,6 +3,17 @@
 from lazyscope.problems.base import GaussianProblem, Problem, SizedProblem
 from lazyscope.problems.linear import LinearTarget
 from lazyscope.problems.mixture import GaussianMixture
+from lazyscope.problems.monomial import RidgeMonomial
+from lazyscope.problems.parity import SparseParity
 from lazyscope.problems.quadratic import QuadraticTarget
 
-__all__ = ["GaussianMixture", "GaussianProblem", "LinearTarget", "Problem", "QuadraticTarget", "SizedProblem"]
+__all__ = [
+    "GaussianMixture",
+    "GaussianProblem",
+    "LinearTarget",
+    "Problem",
+    "QuadraticTarget",
+    "RidgeMonomial",
+    "SizedProblem",
+    "SparseParity",
+]
