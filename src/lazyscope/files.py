@@ -179,6 +179,24 @@ def tidy(results: Iterable[xr.Dataset], d: int) -> list[dict[str, Any]]:
     return rows
 
 
+def points(data: xr.Dataset) -> list[dict[str, Any]]:
+    """Return all numbers of any Dataset: variables over the same dimensions share their rows, a point each.
+
+    >>> import xarray as xr
+    >>> points(xr.Dataset({"risk": ("psi1", [0.5, 0.25])}, {"psi1": [1.0, 2.0]}))
+    [{'psi1': 1.0, 'risk': 0.5}, {'psi1': 2.0, 'risk': 0.25}]
+    """
+    table: list[dict[str, Any]] = []
+    for dims in dict.fromkeys(variable.dims for variable in data.data_vars.values()):
+        some = {str(name): variable for name, variable in data.data_vars.items() if variable.dims == dims}
+        whole = next(iter(some.values()))
+        along = {str(name): value for name, value in data.coords.items() if {*value.dims} <= {*dims}}
+        columns = {name: value.broadcast_like(whole).transpose(*dims) for name, value in along.items()} | some
+        flat = {name: column.values.ravel().tolist() for name, column in columns.items()}
+        table += [{name: flat[name][i] for name in flat} for i in range(whole.size)]
+    return table
+
+
 def _neurons(rho: float | None, d: int) -> float | None:
     return None if rho is None else float(np.rint(rho * d))
 
@@ -238,6 +256,18 @@ def _along(result: xr.Dataset, template: xr.Dataset) -> xr.Dataset:
         return result
     sizes = template.drop_dims("draw", errors="ignore").coords
     return result.broadcast_like(sizes.to_dataset()).assign_coords(sizes)
+
+
+def write_points(path: Path, result: xr.Dataset, command: str) -> None:
+    """Write one result over any dimensions in the format that the suffix of `path` names: .csv, .json or .nc."""
+    suffix, problem = path.suffix.lower(), result.attrs["problem"]
+    with replacing(path) as part:
+        if suffix == ".csv":
+            write_csv(part, points(result), [command, problem, _provenance(result)])
+        elif suffix == ".json":
+            part.write_text(json.dumps(document([result], problem, command), indent=1) + "\n", encoding="utf-8")
+        else:
+            result.assign_attrs(command=command).to_netcdf(part, engine="h5netcdf")
 
 
 def write_results(path: Path, results: Sequence[xr.Dataset], d: int, problem: str, command: str) -> None:

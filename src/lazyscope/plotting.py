@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import as_file, files
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,60 @@ def curves(results: Sequence[xr.Dataset], problem: SizedProblem, *, geometric: b
         _dress(axes, str(problem), geometric)
         axes.legend()
     return figure
+
+
+_SHORT = {"psi1": "N/d", "psi2": "n/d", "ridge": "ridge λ", "width": "N"}
+_MANY = 8  # lines that a legend can tell apart
+
+
+def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
+    """Draw a result over ratios: all of `shown` along its longest dimension, or the first for each value of another.
+
+    The vertical axis is logarithmic where the first spans more than a decade, as a risk does at its peak.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import StrMethodFormatter
+
+    finite = {str(name): values for name, values in result.indexes.items() if np.count_nonzero(np.isfinite(values)) > 1}
+    if not finite:
+        must = "have a dimension with at least two finite values to show"
+        raise InvalidParameter.of("the picture", "result", must, "none", "Pass a range, or ask for no picture.")
+    along, *others = sorted(finite, key=lambda name: -len(finite[name]))
+    lines = result.isel(dict.fromkeys(others[1:], 0))
+    x = lines[along].values
+    kept = np.isfinite(x)
+    with style():
+        figure = Figure()
+        axes = figure.add_subplot()
+        if others:
+            values = lines[others[0]].values
+            for i in np.unique(np.linspace(0, len(values) - 1, min(len(values), _MANY)).round().astype(int)):
+                label = f"{_SHORT.get(others[0], others[0])} = {values[i]:.4g}"
+                line = np.ma.masked_invalid(lines[shown[0]].isel({others[0]: i}).values[kept])
+                axes.plot(x[kept], line, label=label, color=scale_colour(i / max(len(values) - 1, 1)))
+        else:
+            for name, colour in zip(shown, cycle((_BLUE, _ORANGE, _GREEN, _RED)), strict=False):
+                axes.plot(x[kept], np.ma.masked_invalid(lines[name].values[kept]), label=name, color=colour)
+        first = lines[shown[0]].values
+        first = first[np.isfinite(first) & (first > 0)]
+        if first.size and first.max() > 20 * first.min():
+            axes.set_yscale("log")
+        if np.all(x[kept] > 0) and x[kept].max() > 5 * x[kept].min():
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        fixed = [f"{_SHORT[n]} = {float(lines[n]):.4g}" for n in _SHORT if n in lines.coords and not lines[n].dims]
+        title = "\n".join((result.attrs["problem"], ", ".join((result.attrs["regime"], *fixed))))
+        axes.set(xlabel=_SHORT.get(along, along), ylabel=shown[0] if others else "", title=title)
+        axes.legend()
+    return figure
+
+
+def scale_colour(fraction: float) -> tuple[float, float, float, float]:
+    """Return a colour of a scale that is even to the eye, from dark (0) to light enough (1)."""
+    from matplotlib import colormaps
+
+    red, green, blue, alpha = colormaps["viridis"](0.85 * fraction)
+    return float(red), float(green), float(blue), float(alpha)
 
 
 def _curve(axes: Axes, result: xr.Dataset, d: int) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from lazyscope.cli import grammar, output
+from lazyscope.cli import grammar, output, ratios
 from lazyscope.errors import InvalidParameter, LazyscopeError, NoTheorem
 
 if TYPE_CHECKING:
@@ -279,11 +279,16 @@ def _command(verb: Verb, kind: str) -> click.Command:
 
 
 def _group(verb: Verb, short: str, text: str) -> click.Group:
-    return click.Group(verb, commands=[_command(verb, kind) for kind in PROBLEMS], help=text, short_help=short)
+    commands = [_command(verb, kind) for kind in PROBLEMS]
+    if verb != "exact":
+        commands += [ratios.command(verb, kind) for kind in ratios.KINDS]
+    return click.Group(verb, commands=commands, help=text, short_help=short)
 
 
 limit = _group(
-    "limit", "Risk as N, d → ∞, by a theorem.", "Risk as N, d → ∞ with N/d → ρ, by the theorem that the table names."
+    "limit",
+    "Risk as N, d → ∞, by a theorem.",
+    "Risk as all sizes → ∞ in proportion, by the theorem that the table names.",
 )
 exact = _group(
     "exact",

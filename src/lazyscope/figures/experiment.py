@@ -42,7 +42,7 @@ class Experiment(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What an experiment found, a Dataset a panel; the sweep behind it, None where it is all theory, and its seconds."""
+    """What an experiment found, a Dataset a panel; the sweep behind it, None where it is all theory; its seconds."""
 
     panels: Mapping[str, xr.Dataset]
     plan: Plan | None = None

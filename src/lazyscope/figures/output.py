@@ -39,7 +39,14 @@ def write_findings(found: Findings, picture: Figure, stem: Path, command: str, a
             "seconds": round(found.seconds, 1),
             "tasks": [{"label": task.work.label, "key": task.key} for task in found.plan.tasks],
         }
-    return _write(stem, picture, found.panels, tables.every_number(found.panels), comments, origin)
+    return _write(
+        stem,
+        picture,
+        found.panels,
+        [{"panel": name, **row} for name, data in found.panels.items() for row in files.points(data)],
+        comments,
+        origin,
+    )
 
 
 def _write(

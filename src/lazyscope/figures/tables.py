@@ -62,25 +62,6 @@ def _long(data: xr.Dataset) -> list[dict[str, Any]]:
     return table
 
 
-def every_number(panels: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
-    """Return all numbers of any Datasets: variables over the same dimensions share their rows, a point each.
-
-    >>> import xarray as xr
-    >>> every_number({"a": xr.Dataset({"risk": ("psi1", [0.5, 0.25])}, {"psi1": [1.0, 2.0]})})
-    [{'panel': 'a', 'psi1': 1.0, 'risk': 0.5}, {'panel': 'a', 'psi1': 2.0, 'risk': 0.25}]
-    """
-    table: list[dict[str, Any]] = []
-    for panel, data in panels.items():
-        for dims in dict.fromkeys(variable.dims for variable in data.data_vars.values()):
-            some = {str(name): variable for name, variable in data.data_vars.items() if variable.dims == dims}
-            along = {str(name): value for name, value in data.coords.items() if value.dims and {*value.dims} <= {*dims}}
-            whole = next(iter(some.values()))
-            columns = {name: value.broadcast_like(whole).transpose(*dims) for name, value in along.items()} | some
-            flat = {name: column.values.ravel().tolist() for name, column in columns.items()}
-            table += [{"panel": panel} | {name: flat[name][i] for name in flat} for i in range(whole.size)]
-    return table
-
-
 def outliers(panels: Mapping[str, xr.Dataset]) -> tuple[int, list[str]]:
     """Return how many dots were compared with `exact`, and name those further away than they may be.
 
