@@ -37,10 +37,13 @@ if TYPE_CHECKING:
     from lazyscope.errors import UnreadableFile as UnreadableFile
     from lazyscope.problems import GaussianMixture as GaussianMixture
     from lazyscope.problems import QuadraticTarget as QuadraticTarget
+    from lazyscope.problems import RidgeMonomial as RidgeMonomial
+    from lazyscope.problems import SparseParity as SparseParity
     from lazyscope.regimes import Bayes as Bayes
     from lazyscope.regimes import FixedWeights as FixedWeights
     from lazyscope.regimes import NeuralTangent as NeuralTangent
     from lazyscope.regimes import RandomFeatures as RandomFeatures
+    from lazyscope.regimes import Taylor as Taylor
     from lazyscope.regimes import Trained as Trained
     from lazyscope.registry import cite as cite
     from lazyscope.registry import claims as claims
@@ -66,7 +69,10 @@ _HOME = {
     "NotConverged": "errors",
     "QuadraticTarget": "problems",
     "RandomFeatures": "regimes",
+    "RidgeMonomial": "problems",
     "SGD": "simulate.protocol",
+    "SparseParity": "problems",
+    "Taylor": "regimes",
     "TooLarge": "errors",
     "Trained": "regimes",
     "UnreadableFile": "errors",

@@ -28,7 +28,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.exact.network",
         "lazyscope.exact.bayes",
     ),
-    "simulate": ("lazyscope.simulate.features", "lazyscope.simulate.sgd"),
+    "simulate": ("lazyscope.simulate.features", "lazyscope.simulate.sgd", "lazyscope.simulate.taylor_risks"),
 }
 
 

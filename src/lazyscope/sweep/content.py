@@ -21,16 +21,17 @@ from numpy.typing import NDArray
 from lazyscope.activations import Activation
 from lazyscope.draws import Draw
 from lazyscope.errors import InvalidParameter
-from lazyscope.problems import GaussianMixture, QuadraticTarget
-from lazyscope.regimes import FixedWeights, NeuralTangent, RandomFeatures, Trained
+from lazyscope.problems import GaussianMixture, QuadraticTarget, RidgeMonomial, SparseParity
+from lazyscope.regimes import FixedWeights, NeuralTangent, RandomFeatures, Taylor, Trained
 from lazyscope.simulate.protocol import SGD
 from lazyscope.trials import Trial
 
 Array = NDArray[Any]
 
-_PROBLEMS = (QuadraticTarget, GaussianMixture)
+_PROBLEMS = (QuadraticTarget, GaussianMixture, SparseParity, RidgeMonomial)
 KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (Draw, Trial, *_PROBLEMS, RandomFeatures, NeuralTangent, Trained, FixedWeights, SGD)
+    kind.__name__: kind
+    for kind in (Draw, Trial, *_PROBLEMS, RandomFeatures, NeuralTangent, Trained, Taylor, FixedWeights, SGD)
 }
 
 
