@@ -17,6 +17,8 @@ MP = {
     "relu": lambda u: max(u, mp.mpf(0)),
     "relu2": lambda u: max(u, mp.mpf(0)) ** 2 / 2,
     "relu3": lambda u: max(u, mp.mpf(0)) ** 3 / 6,
+    "relu4": lambda u: max(u, mp.mpf(0)) ** 4 / 24,
+    "relu5": lambda u: max(u, mp.mpf(0)) ** 5 / 120,
     "abs": abs,
     "sign": mp.sign,
     "step": lambda u: mp.mpf(u > 0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
+from math import factorial, sqrt
 
 import numpy as np
 
@@ -56,26 +56,26 @@ def _positive(u: FloatArray) -> FloatArray:
     return np.asarray(u > 0, dtype=np.float64)
 
 
+def _rectified(p: int, formula: str) -> Definition:
+    """max(u, 0)^p/p!, whose derivative is the same with p − 1."""
+    return Definition(
+        formula,
+        lambda u: np.maximum(u, 0.0) ** p / float(factorial(p)),
+        lambda u: np.maximum(u, 0.0) ** (p - 1) / float(factorial(p - 1)),
+        (0.0,),
+        p,
+        Rectified(power=p, parity=0),
+    )
+
+
 NAMED: dict[str, Definition] = {
     "square": Definition("u²", np.square, lambda u: 2.0 * u, degree=2),
     "cube": Definition("u³", lambda u: u**3, lambda u: 3.0 * u * u, degree=3),
     "relu": Definition("max(u, 0)", lambda u: np.maximum(u, 0.0), _positive, (0.0,), 1, Rectified(power=1, parity=0)),
-    "relu2": Definition(
-        "max(u, 0)²/2",
-        lambda u: np.maximum(u, 0.0) ** 2 / 2.0,
-        lambda u: np.maximum(u, 0.0),
-        (0.0,),
-        2,
-        Rectified(power=2, parity=0),
-    ),
-    "relu3": Definition(
-        "max(u, 0)³/6",
-        lambda u: np.maximum(u, 0.0) ** 3 / 6.0,
-        lambda u: np.maximum(u, 0.0) ** 2 / 2.0,
-        (0.0,),
-        3,
-        Rectified(power=3, parity=0),
-    ),
+    "relu2": _rectified(2, "max(u, 0)²/2"),
+    "relu3": _rectified(3, "max(u, 0)³/6"),
+    "relu4": _rectified(4, "max(u, 0)⁴/24"),
+    "relu5": _rectified(5, "max(u, 0)⁵/120"),
     "abs": Definition("|u|", np.abs, np.sign, (0.0,), 1, Rectified(power=1, parity=1)),
     "sign": Definition("sign(u)", np.sign, None, (0.0,), 0, Rectified(power=0, parity=-1)),
     "step": Definition("1{u > 0}", _positive, None, (0.0,), 0, Rectified(power=0, parity=0)),
