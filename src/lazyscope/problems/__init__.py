@@ -1,6 +1,7 @@
 """Problems: what nature does. A data law, a target, noise; nothing about networks."""
 
 from lazyscope.problems.base import GaussianProblem, Problem, SizedProblem
+from lazyscope.problems.labels import LinearLabels
 from lazyscope.problems.linear import LinearTarget
 from lazyscope.problems.mixture import GaussianMixture
 from lazyscope.problems.monomial import RidgeMonomial
@@ -10,6 +11,7 @@ from lazyscope.problems.quadratic import QuadraticTarget
 __all__ = [
     "GaussianMixture",
     "GaussianProblem",
+    "LinearLabels",
     "LinearTarget",
     "Problem",
     "QuadraticTarget",
