@@ -9,7 +9,7 @@ DEV    := $(VENV)/.installed-dev
 DOCS   := $(VENV)/.installed-docs
 PEERS  := $(VENV)/.installed-peers
 
-.PHONY: help demo test lint types validate bench docs clean
+.PHONY: help browser demo test lint types validate bench docs clean
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -24,6 +24,15 @@ $(DEV): $(CORE)
 $(DOCS): $(CORE)
 	$(PIP) --editable '.[docs]'
 	@touch $@
+# Browser tests run on the system's Chromium; where there is none, its package manager brings one.
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+	  if command -v $$name >/dev/null; then exit 0; fi; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update --quiet && apt-get install --quiet --yes --no-install-recommends chromium; \
+	else \
+	  echo "The browser tests need a Chromium on PATH: sudo apt-get install chromium, or as your system has it." >&2; \
+	  exit 1; fi
 $(PEERS): $(DEV)
 	$(PIP) --editable '.[peers]'
 	@touch $@
@@ -31,7 +40,7 @@ $(PEERS): $(DEV)
 demo: $(CORE)  ## Figure 1 at d = 100, with simulated dots (two minutes): table, picture and numbers in out/
 	$(BIN)/lazyscope figure fig1 --preset quick --out out
 # One BLAS thread a worker: pytest already runs a worker on every core.
-test: lint types  ## lint, types and tests
+test: lint types browser  ## lint, types and tests
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --quiet
 lint: $(DEV)
 	$(BIN)/ruff check .
