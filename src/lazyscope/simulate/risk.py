@@ -17,7 +17,13 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
 from lazyscope.simulate.losses import Loss, as_loss, labels_for
-from lazyscope.simulate.signs import flipped, norm_24, regularizer_gradient, regularizer_hessian_product
+from lazyscope.simulate.signs import (
+    flipped,
+    norm_24,
+    regularizer_gradient,
+    regularizer_hessian_product,
+    regularizer_over_signs,
+)
 from lazyscope.simulate.taylor import Array, Expansion, TaylorModel
 
 
@@ -106,6 +112,13 @@ class Point:
             product = regularizer_hessian_product(self.W, self.risk.lam, V)
             value += float(np.sum(np.multiply(product, V, dtype=np.float64)))
         return value
+
+    def curvature_over_signs(self, V: Array) -> float:
+        """E_Σ′ ∇²_W L(WΣ)[VΣ′, VΣ′] over independent signs Σ′, in closed form (the left side of Lemma 1)."""
+        moved, here = self._signed(np.asarray(V, dtype=self.W.dtype)), self.expansion
+        bent = self.risk._loss.curvature(self.risk.y, here.values) * here.along_over_signs(moved)
+        value = float(np.mean(bent + self._slopes() * here.curvature(moved)))
+        return value + regularizer_over_signs(self.W, self.risk.lam, V) if self.risk.lam else value
 
     def _slopes(self) -> FloatArray:
         return self.risk._loss.slope(self.risk.y, self.expansion.values)

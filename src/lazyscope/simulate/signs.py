@@ -61,3 +61,13 @@ def regularizer_hessian_product(W: Array, lam: float, V: Array) -> Array:
     S, T = np.sum(squares**2), np.sum(squares * inner)
     rows = S * (squares[:, None] * V + 2.0 * inner[:, None] * W) + (4.0 * T * squares)[:, None] * W
     return np.asarray(8.0 * lam * rows, dtype=W.dtype)
+
+
+def regularizer_over_signs(W: Array, lam: float, V: Array) -> float:
+    """E_Σ′ of the second derivative of λ‖W‖⁸_{2,4} along VΣ′: 8λ [S Σ(‖w_r‖²‖v_r‖² + 2⟨w_r, v_r⟩²) + 4 E T²].
+
+    T = Σ_r ‖w_r‖²⟨w_r, v_r⟩Σ′_rr has E T² = Σ_r ‖w_r‖⁴⟨w_r, v_r⟩².
+    """
+    w2, v2 = (np.sum(np.square(M, dtype=np.float64), axis=1) for M in (W, V))
+    inner2 = np.sum(np.multiply(W, V, dtype=np.float64), axis=1) ** 2
+    return float(8.0 * lam * (np.sum(w2**2) * np.sum(w2 * v2 + 2.0 * inner2) + 4.0 * np.sum(w2**2 * inner2)))

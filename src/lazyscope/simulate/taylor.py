@@ -195,6 +195,13 @@ class Expansion:
         Z *= self.E
         return np.asarray(self.model.a @ Z, dtype=np.float64) / sqrt(self.model.m)
 
+    def along_over_signs(self, V: Array) -> FloatArray:
+        """E_Σ′ ⟨∇_W f(x_i), VΣ′⟩² over independent signs Σ′, for each sample, in closed form: Σ_r ⟨∂f/∂w_r, v_r⟩²."""
+        Z = self.model._displacement(V) @ self.X.T
+        Z *= self.D
+        np.square(Z, out=Z)
+        return np.asarray(np.sum(Z, axis=0, dtype=np.float64)) / self.model.m
+
     def _scaled(self, rows: Array) -> Array:
         rows *= (self.model.a / sqrt(self.model.m)).astype(rows.dtype)[:, None]
         return rows
