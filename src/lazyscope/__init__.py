@@ -35,12 +35,17 @@ if TYPE_CHECKING:
     from lazyscope.errors import NoTheorem as NoTheorem
     from lazyscope.errors import TooLarge as TooLarge
     from lazyscope.errors import UnreadableFile as UnreadableFile
+    from lazyscope.limits.optimal_ridge import optimal_ridge as optimal_ridge
+    from lazyscope.limits.separability import separability_threshold as separability_threshold
     from lazyscope.problems import GaussianMixture as GaussianMixture
+    from lazyscope.problems import LinearLabels as LinearLabels
+    from lazyscope.problems import LinearTarget as LinearTarget
     from lazyscope.problems import QuadraticTarget as QuadraticTarget
     from lazyscope.problems import RidgeMonomial as RidgeMonomial
     from lazyscope.problems import SparseParity as SparseParity
     from lazyscope.regimes import Bayes as Bayes
     from lazyscope.regimes import FixedWeights as FixedWeights
+    from lazyscope.regimes import IsotropicFeatures as IsotropicFeatures
     from lazyscope.regimes import NeuralTangent as NeuralTangent
     from lazyscope.regimes import RandomFeatures as RandomFeatures
     from lazyscope.regimes import Taylor as Taylor
@@ -63,7 +68,10 @@ _HOME = {
     "FixedWeights": "regimes",
     "GaussianMixture": "problems",
     "InvalidParameter": "errors",
+    "IsotropicFeatures": "regimes",
     "LazyscopeError": "errors",
+    "LinearLabels": "problems",
+    "LinearTarget": "problems",
     "NeuralTangent": "regimes",
     "NoTheorem": "errors",
     "NotConverged": "errors",
@@ -82,6 +90,8 @@ _HOME = {
     "compare": "side_by_side",
     "exact": "verbs",
     "limit": "verbs",
+    "optimal_ridge": "limits.optimal_ridge",
+    "separability_threshold": "limits.separability",
     "simulate": "verbs",
 }
 

@@ -84,19 +84,19 @@ _MANY = 8  # lines that a legend can tell apart
 def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
     """Draw a result over ratios: all of `shown` along its longest dimension, or the first for each value of another.
 
-    The vertical axis is logarithmic where the first spans more than a decade, as a risk does at its peak.
+    Limits are lines, simulations dots with their standard errors; `compare` has both in one colour. The vertical axis
+    is logarithmic where the first spans more than a decade, as a risk does at its peak.
     """
     from matplotlib.figure import Figure
     from matplotlib.ticker import StrMethodFormatter
 
-    finite = {str(name): values for name, values in result.indexes.items() if np.count_nonzero(np.isfinite(values)) > 1}
+    finite = {str(name): at for name, at in result.indexes.items() if np.count_nonzero(np.isfinite(at)) > 1}
     if not finite:
         must = "have a dimension with at least two finite values to show"
         raise InvalidParameter.of("the picture", "result", must, "none", "Pass a range, or ask for no picture.")
     along, *others = sorted(finite, key=lambda name: -len(finite[name]))
-    lines = result.isel(dict.fromkeys(others[1:], 0))
+    lines = result.isel(dict.fromkeys(others[1:], 0)).isel({along: np.isfinite(result[along].values)})
     x = lines[along].values
-    kept = np.isfinite(x)
     with style():
         figure = Figure()
         axes = figure.add_subplot()
@@ -104,16 +104,15 @@ def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
             values = lines[others[0]].values
             for i in np.unique(np.linspace(0, len(values) - 1, min(len(values), _MANY)).round().astype(int)):
                 label = f"{_SHORT.get(others[0], others[0])} = {values[i]:.4g}"
-                line = np.ma.masked_invalid(lines[shown[0]].isel({others[0]: i}).values[kept])
-                axes.plot(x[kept], line, label=label, color=scale_colour(i / max(len(values) - 1, 1)))
+                _series(axes, lines.isel({others[0]: i}), along, shown[0], label, scale_colour(i / (len(values) - 1)))
         else:
             for name, colour in zip(shown, cycle((_BLUE, _ORANGE, _GREEN, _RED)), strict=False):
-                axes.plot(x[kept], np.ma.masked_invalid(lines[name].values[kept]), label=name, color=colour)
+                _series(axes, lines, along, name, name, colour)
         first = lines[shown[0]].values
         first = first[np.isfinite(first) & (first > 0)]
         if first.size and first.max() > 20 * first.min():
             axes.set_yscale("log")
-        if np.all(x[kept] > 0) and x[kept].max() > 5 * x[kept].min():
+        if np.all(x > 0) and x.max() > 5 * x.min():
             axes.set_xscale("log")
             axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         fixed = [f"{_SHORT[n]} = {float(lines[n]):.4g}" for n in _SHORT if n in lines.coords and not lines[n].dims]
@@ -121,6 +120,20 @@ def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
         axes.set(xlabel=_SHORT.get(along, along), ylabel=shown[0] if others else "", title=title)
         axes.legend()
     return figure
+
+
+def _series(axes: Axes, one: xr.Dataset, along: str, name: str, label: str, colour: Any) -> None:
+    """Draw one variable: a line for a limit, dots for a simulation, both where they are compared."""
+    x = one[along].values
+    fidelity = one.attrs["fidelity"]
+    if fidelity != "simulate":
+        axes.plot(x, np.ma.masked_invalid(one[name].values), label=label, color=colour)
+    if fidelity != "limit":
+        dots = "simulate" if fidelity == "compare" else name
+        error = "stderr" if dots in ("risk", "simulate") else f"{dots}_stderr"
+        stderr = one[error].values if error in one else None
+        joined = {"linestyle": ""} if fidelity == "compare" else {"linestyle": ":", "linewidth": 0.8, "label": label}
+        axes.errorbar(x, np.ma.masked_invalid(one[dots].values), stderr, marker="o", color=colour, **joined)
 
 
 def scale_colour(fraction: float) -> tuple[float, float, float, float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.evidence import Claim
-from lazyscope.problems.base import Problem
+from lazyscope.problems.base import GaussianProblem, Problem
 from lazyscope.regimes import Regime
 
 if TYPE_CHECKING:
@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 LONG_NAMES = {
     "rho": "N/d, neurons per dimension",
     "width": "N, number of neurons",
-    "risk": "risk (1 = best constant)",
+    "psi1": "N/d, neurons per dimension",
+    "psi2": "n/d, samples per dimension",
+    "ridge": "ridge λ",
+    "risk": "risk",
+    "bias": "bias, F₁²𝓑",
+    "variance": "variance, (τ² + F⋆²)𝓥",
+    "margin": "largest margin κ⋆",
+    "error": "probability of a wrong label",
     "stderr": "standard error of the mean over draws",
     "risk_draws": "risk of each draw",
     "psi": "solution ψ of the fixed point",
@@ -65,6 +72,8 @@ def dataset(
     for name in result.variables:
         if name in LONG_NAMES:
             result[name].attrs["long_name"] = LONG_NAMES[str(name)]
+    if "risk" in result and isinstance(problem, GaussianProblem):
+        result["risk"].attrs["long_name"] = "risk (1 = best constant)"
     result.attrs = {
         "claim": claim.key,
         "fidelity": claim.fidelity,

@@ -15,11 +15,11 @@ from lazyscope import __version__, verbs
 from lazyscope.checks import whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence import Fidelity
-from lazyscope.problems.base import SizedProblem
+from lazyscope.problems.base import Problem, SizedProblem
 from lazyscope.progress import report, within
 from lazyscope.regimes import Regime
 from lazyscope.registry import find
-from lazyscope.results import LONG_NAMES
+from lazyscope.results import LONG_NAMES, jsonable
 from lazyscope.simulate.protocol import SGD
 
 if TYPE_CHECKING:
@@ -46,8 +46,6 @@ def agreement(exact: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
     True
     """
     import xarray as xr
-    from scipy.stats import norm
-    from scipy.stats import t as student
 
     if "risk_draws" not in simulated:
         must = "be at least 2: a single draw has no standard error"
@@ -60,9 +58,7 @@ def agreement(exact: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
     if not paired and "stderr" in exact:
         stderr = np.hypot(stderr, exact.stderr.values)
     finite_size = simulated.finite_size.values
-    beyond = np.maximum(np.abs(difference) - finite_size, 0.0)
-    ratio = np.divide(beyond, stderr, out=np.full_like(beyond, np.inf), where=stderr > 0)
-    z = np.where(beyond > 0, norm.isf(student.sf(ratio, draws - 1)), 0.0)
+    z = _as_normal(np.maximum(np.abs(difference) - finite_size, 0.0), stderr, draws)
     dims = simulated.risk.dims
     values = dict(zip(_AGREEMENT, (difference, stderr, finite_size, z), strict=True))
     found = xr.Dataset({name: (dims, value) for name, value in values.items()}, simulated.risk.coords)
@@ -71,8 +67,17 @@ def agreement(exact: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
     return found
 
 
+def _as_normal(distance: NDArray[Any], stderr: NDArray[Any], draws: int) -> NDArray[Any]:
+    """Return the normal quantile that is as unlikely as distance/stderr is under Student's law."""
+    from scipy.stats import norm
+    from scipy.stats import t as student
+
+    ratio = np.divide(distance, stderr, out=np.full_like(distance, np.inf), where=stderr > 0)
+    return np.asarray(np.where(distance > 0, norm.isf(student.sf(ratio, draws - 1)), 0.0))
+
+
 def compare(
-    problem: SizedProblem,
+    problem: Problem,
     regimes: Regime | Sequence[Regime],
     *,
     width: Any,
@@ -80,6 +85,9 @@ def compare(
     seed: int = 0,
     samples: int | None = None,
     protocol: SGD | None = None,
+    d: int | None = None,
+    ridge: Any = None,
+    method: str | None = None,
 ) -> xr.Dataset:
     """Return the three fidelities side by side, and their difference in standard errors.
 
@@ -93,12 +101,16 @@ def compare(
         Of `exact` and `simulate`, at least two draws; both see the same weights.
     samples, protocol
         Of `simulate`: how many samples each model sees, and how SGD uses them; the paper's by default.
+    d, ridge, method
+        For problems that leave their dimension open, as in `simulate`; the limit is taken at N/d and n/d.
 
     Returns
     -------
     xarray.Dataset
         Over `regime` and `width`: `limit`, `exact`, `simulate`, each NaN where there is no such result,
         `exact_stderr`, `simulate_stderr`, and from `agreement`: `difference`, `stderr`, `finite_size` and `z`.
+        A problem of open dimension has no `exact`: its simulation is compared with the limit, which it approaches
+        as d grows.
 
     Examples
     --------
@@ -110,13 +122,20 @@ def compare(
     >>> bool((result.z < 3).all())
     True
     """
-    import xarray as xr
-
     some = list(regimes) if isinstance(regimes, Sequence) else [regimes]
     if not some or not all(isinstance(regime, Regime) for regime in some):
         raise InvalidParameter.of("compare", "regimes", "be a regime, or at least one in a sequence", repr(regimes))
     widths = np.atleast_1d(whole_numbers(width, "compare", "width"))
     whole_number(draws, "compare", "draws", least=2, advice="One draw has no standard error.")
+    if not isinstance(problem, SizedProblem):
+        if protocol is not None:
+            raise InvalidParameter.of("compare", "protocol", "be left out: nothing is trained by SGD here", protocol)
+        sizes = {"d": d, "samples": samples, "ridge": ridge, "method": method, "draws": draws, "seed": seed}
+        return _labelled([_against_limit(problem, regime, widths, sizes) for regime in some], some, problem, sizes)
+    for name, value in {"d": d, "ridge": ridge, "method": method}.items():
+        if value is not None:
+            must = f"be left out: {type(problem).__name__} has its own" if name == "d" else "be left out here"
+            raise InvalidParameter.of("compare", name, must, repr(value)[:60])
     columns = []
     for i, regime in enumerate(some):
         results: dict[str, xr.Dataset] = {}
@@ -128,19 +147,60 @@ def compare(
             find("limit", problem, regime)  # says why there is nothing
         columns.append(_column(problem, widths, results))
     report(3 * len(some), 3 * len(some), "done")
-    labels = [str(regime) for regime in some]
-    whole = xr.concat(columns, dim="regime", combine_attrs="drop").assign_coords(regime=labels)
+    told = {
+        "draws": draws,
+        "seed": seed,
+        "samples": samples,
+        "protocol": None if protocol is None else asdict(protocol),
+    }
+    return _labelled(columns, some, problem, told)
+
+
+def _labelled(
+    columns: Sequence[xr.Dataset], regimes: Sequence[Regime], problem: Problem, arguments: dict[str, Any]
+) -> xr.Dataset:
+    """Put the columns of several regimes together, with what they rest on."""
+    import xarray as xr
+
+    whole = xr.concat(columns, dim="regime", combine_attrs="drop").assign_coords(regime=list(map(str, regimes)))
     for name in whole.variables:
         whole[name].attrs.setdefault("long_name", LONG_NAMES.get(str(name), str(name)))
     whole.attrs = {
         "problem": str(problem),
         "claims": json.dumps([column.attrs for column in columns]),
-        "arguments": json.dumps({"draws": draws, "seed": seed, "samples": samples}),
-        "protocol": json.dumps(None if protocol is None else asdict(protocol)),
+        "arguments": json.dumps({name: jsonable(value) for name, value in arguments.items()}),
         "citations": ",".join(dict.fromkeys(key for column in columns for key in column.attrs["citations"].split(","))),
         "lazyscope_version": __version__,
     }
     return whole
+
+
+def _against_limit(problem: Problem, regime: Regime, widths: NDArray[np.int64], sizes: dict[str, Any]) -> xr.Dataset:
+    """Return limit and simulation of a problem of open dimension, and their difference in standard errors.
+
+    The limit has no draws; z is the normal quantile as unlikely as the ratio is under Student's law, as in `agreement`.
+    """
+    simulated = verbs.simulate(problem, regime, width=widths, **sizes)
+    ratios = {"psi1": simulated.psi1.values, "psi2": float(simulated.psi2)}
+    if sizes["ridge"] is not None:
+        ratios["ridge"] = sizes["ridge"]
+    limit = verbs.limit(problem, regime, **ratios, method=sizes["method"])
+    difference = simulated.risk.values - limit.risk.values
+    stderr = simulated.stderr.values
+    values = {
+        "limit": limit.risk.values,
+        "simulate": simulated.risk.values,
+        "difference": difference,
+        "stderr": stderr,
+        "z": _as_normal(np.abs(difference), stderr, int(sizes["draws"])),
+    }
+    cited = (key for result in (limit, simulated) for key in result.attrs["citations"].split(","))
+    found = simulated[["risk"]].assign({name: (simulated.risk.dims, value) for name, value in values.items()})
+    found["difference"].attrs["long_name"] = "simulated risk minus its limit"
+    found["z"].attrs["long_name"] = "difference in standard errors"
+    return found.drop_vars("risk").assign_attrs(
+        limit=limit.attrs["theorem"], simulate=simulated.attrs["theorem"], citations=",".join(dict.fromkeys(cited))
+    )
 
 
 def _result(

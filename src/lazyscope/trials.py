@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """One draw of N weights and n samples in d dimensions, with every ridge from it."""
+    """One draw of N weights and n samples in d dimensions, with every ridge from it.
+
+    >>> import lazyscope as ls
+    >>> target, regime = ls.LinearTarget(noise=0.5), ls.RandomFeatures("relu")
+    >>> Trial(target, regime, d=20, width=30, samples=60, ridge=(0.1, 1.0)).compute()["risk"].shape
+    (2,)
+    """
 
     problem: Problem
     regime: Regime
@@ -68,7 +74,7 @@ def assemble(trials: Sequence[Trial], rows: Sequence[Row], scalar: Sequence[str]
     """Return the result of the verb from trials that differ in number and width alone; `scalar` names lost dimensions.
 
     Every variable is its mean over draws, with its standard error beside it from two draws on: `stderr` for `risk`,
-    and `name_stderr` for the others.
+    whose single draws are in `risk_draws`, and `name_stderr` for the others.
     """
     first = trials[0]
     widths = list(dict.fromkeys(trial.width for trial in trials))
@@ -83,6 +89,8 @@ def assemble(trials: Sequence[Trial], rows: Sequence[Row], scalar: Sequence[str]
         if draws > 1:
             error = "stderr" if name == "risk" else f"{name}_stderr"
             variables[error] = (dims, of_draws.std(axis=1, ddof=1) / np.sqrt(draws))
+            if name == "risk":
+                variables["risk_draws"] = ((*dims, "draw"), np.moveaxis(of_draws, 1, -1))
     coordinates: dict[str, tuple[tuple[str, ...], Any]] = {
         "width": (("width",), np.array(widths)),
         "psi1": (("width",), np.array(widths) / first.d),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lazyscope.cli import output, risks
+from lazyscope.cli import output, ratios, risks
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _command(kind: str) -> click.Command:
 
 compare = click.Group(
     "compare",
-    commands=[_command(kind) for kind in risks.PROBLEMS],
+    commands=[*map(_command, risks.PROBLEMS), *(ratios.command("compare", kind) for kind in ratios.KINDS)],
     help="The three fidelities side by side, and their difference in standard errors. exact and simulate see the same "
     "weights, so that the difference is taken draw by draw. Minutes to hours at d = 450; --samples and fewer "
     "--step-sizes shorten it.",

@@ -1,4 +1,4 @@
-"""`lazyscope limit|simulate linear|labels`: problems of open dimension, as functions of N/d, n/d and the ridge."""
+"""`lazyscope limit|simulate|compare linear|labels`: problems of open dimension, by N/d, n/d and the ridge."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ if TYPE_CHECKING:
     from lazyscope.problems import LinearLabels, LinearTarget, Problem
     from lazyscope.regimes import IsotropicFeatures, RandomFeatures
 
-Verb = Literal["limit", "simulate"]
+Verb = Literal["limit", "simulate", "compare"]
 _ACTIVATION = click.Option(["--activation"], default="relu", show_default=True, help="Name of σ, such as relu or tanh.")
 _SURROGATE = click.Option(
     ["--surrogate"], is_flag=True, help="Noisy linear features b₁⟨w, x⟩ + b⋆z instead of σ(⟨w, x⟩)."
 )
 _SIGNAL = click.Option(["--signal"], type=float, default=1.0, show_default=True, help="‖β₀‖.")
+_ERRORS = {"risk": "stderr", "simulate": "stderr", "difference": "stderr"}
 _REPORTED = ("residual", "iterations")  # what a solver reports: in the files, not in the table
 
 
@@ -117,6 +118,23 @@ def _limit(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Dataset:
 def _simulate(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Dataset:
     from lazyscope import verbs
 
+    return verbs.simulate(problem, _regime(options), **_drawn(owner, options))
+
+
+def _compare(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Dataset:
+    """Return limit and simulation of the one regime, with the attributes of any other result."""
+    from lazyscope import side_by_side
+
+    regime = _regime(options)
+    whole = side_by_side.compare(problem, regime, **_drawn(owner, options))
+    rests = json.loads(whole.attrs["claims"])[0]
+    theorem = f"limit: {rests['limit']}; simulate: {rests['simulate']}"
+    told = {"label": regime.label, "regime": str(regime), "fidelity": "compare", "theorem": theorem, "claim": "compare"}
+    return whole.isel(regime=0, drop=True).assign_attrs(**told)
+
+
+def _drawn(owner: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the sizes of a simulation."""
     d = options["d"]
     widths = options["width"] or ",".join(str(max(1, N)) for N in (d // 2, d, 2 * d, 3 * d, 4 * d, 8 * d))
     sizes: dict[str, Any] = {"d": d, "width": grammar.parse(widths, owner, "--width").whole}
@@ -125,7 +143,7 @@ def _simulate(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Datas
         sizes["ridge"] = _axis(owner, "ridge", options["ridge"])
     else:
         sizes["method"] = options["method"]
-    return verbs.simulate(problem, _regime(options), **sizes, draws=options["draws"], seed=options["seed"])
+    return {**sizes, "draws": options["draws"], "seed": options["seed"]}
 
 
 def _axis(owner: str, name: str, text: str) -> Any:
@@ -143,7 +161,7 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
         raise InvalidParameter.of(owner, "--surrogate", "be left out with --isotropic: nothing is replaced", "both")
     problem = KINDS[kind][0](options)
     with progress_bar():
-        result = (_limit if verb == "limit" else _simulate)(owner, problem, options)
+        result = {"limit": _limit, "simulate": _simulate, "compare": _compare}[verb](owner, problem, options)
     _emit(wanted, result)
 
 
@@ -158,7 +176,8 @@ def _emit(wanted: output.Wanted, result: xr.Dataset) -> None:
     if wanted.plot is not None:
         from lazyscope import plotting
 
-        plotting.save(plotting.grid(result, sorted(_shown(result), key=lambda name: name != "risk")), wanted.plot)
+        names = ["limit"] if "limit" in result else sorted(_shown(result), key=lambda name: name != "risk")
+        plotting.save(plotting.grid(result, names), wanted.plot)
         click.echo(f"wrote {wanted.plot}", err=True)
     if wanted.as_json:
         click.echo(json.dumps(files.document([result], result.attrs["problem"], command)))
@@ -168,7 +187,8 @@ def _emit(wanted: output.Wanted, result: xr.Dataset) -> None:
 
 def _shown(result: xr.Dataset) -> list[str]:
     """Return the variables that people look at, in the order of the result."""
-    names = [str(name) for name, values in result.data_vars.items() if values.dims == result.risk.dims]
+    whole = max((values.dims for values in result.data_vars.values() if "draw" not in values.dims), key=len)
+    names = [str(name) for name, values in result.data_vars.items() if values.dims == whole]
     return [name for name in names if name not in _REPORTED and not name.endswith("stderr")]
 
 
@@ -182,7 +202,7 @@ def _show(result: xr.Dataset) -> None:
     places = [name for name in heads if name in result.coords]
     grid = table(*(heads[name] for name in places), *names)
     for row in points(result[[*names, *(name for name in result.data_vars if str(name).endswith("stderr"))]]):
-        numbers = (_number(row[name], row.get("stderr" if name == "risk" else f"{name}_stderr")) for name in names)
+        numbers = (_number(row[name], row.get(_ERRORS.get(name, f"{name}_stderr"))) for name in names)
         grid.add_row(*(size(row[name]) for name in places), *numbers)
     at = result.attrs
     out.print(f"{at['problem']}; {at['regime']}", soft_wrap=True)
@@ -209,7 +229,7 @@ def _number(value: float, stderr: float | None) -> str:
 def command(verb: Verb, kind: str) -> click.Command:
     """Return the command of a verb for one of these problems."""
     _, name, formula, its_own = KINDS[kind]
-    title = {"limit": "Asymptotic risk", "simulate": "Risk on drawn data"}[verb]
+    title = {"limit": "Asymptotic risk", "simulate": "Risk on drawn data", "compare": "Limit and simulation"}[verb]
     params: Sequence[click.Parameter] = [
         *its_own,
         _ACTIVATION,

@@ -21,18 +21,34 @@ from numpy.typing import NDArray
 from lazyscope.activations import Activation
 from lazyscope.draws import Draw
 from lazyscope.errors import InvalidParameter
-from lazyscope.problems import GaussianMixture, QuadraticTarget, RidgeMonomial, SparseParity
-from lazyscope.regimes import FixedWeights, NeuralTangent, RandomFeatures, Taylor, Trained
+from lazyscope.problems import (
+    GaussianMixture,
+    LinearLabels,
+    LinearTarget,
+    QuadraticTarget,
+    RidgeMonomial,
+    SparseParity,
+)
+from lazyscope.regimes import (
+    FixedWeights,
+    GaussianFeatures,
+    IsotropicFeatures,
+    NeuralTangent,
+    RandomFeatures,
+    Taylor,
+    Trained,
+)
+from lazyscope.reports.coupling import CouplingDraw
+from lazyscope.reports.higher_order import HigherOrderDraw
 from lazyscope.simulate.protocol import SGD
 from lazyscope.trials import Trial
 
 Array = NDArray[Any]
 
-_PROBLEMS = (QuadraticTarget, GaussianMixture, SparseParity, RidgeMonomial)
-KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (Draw, Trial, *_PROBLEMS, RandomFeatures, NeuralTangent, Trained, Taylor, FixedWeights, SGD)
-}
+_WORK = (Draw, Trial, CouplingDraw, HigherOrderDraw)
+_PROBLEMS = (QuadraticTarget, GaussianMixture, LinearTarget, LinearLabels, SparseParity, RidgeMonomial)
+_REGIMES = (RandomFeatures, NeuralTangent, Trained, Taylor, IsotropicFeatures, GaussianFeatures)
+KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*_WORK, *_PROBLEMS, *_REGIMES, FixedWeights, SGD)}
 
 
 def canonical(value: Any) -> str:
