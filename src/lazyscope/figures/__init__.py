@@ -26,6 +26,8 @@ FIGURES = {
     "fig3": "Quadratic target, ReLU (poster of the same, Figure 3)",
     "fig-nondiagonal": "Mixture with a non-diagonal Δ, whose best Γ is not diagonal either (the same, appendix)",
     "fig-activations": "Quadratic target, other activations, and one that cannot see it (the same, appendix)",
+    "coupling": "Taylor pieces and risks of randomised networks against the width (Beyond Linearization, §3)",
+    "higher-order": "The k-th Taylor piece, extracted by randomisation, k = 2, 3, 4 (the same, §6)",
 }
 
 
