@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import core, simulate, startup
+from benchmarks import core, ridge, simulate, startup
 from benchmarks.harness import Figure, MachineUse
 from benchmarks.report import provenance, table, write
 
@@ -20,6 +20,8 @@ BENCHMARKS: dict[str, Benchmark] = {
         startup.import_time,
         startup.command_line,
         core.limit_curves,
+        ridge.ridge_grid,
+        ridge.ridge_path,
         simulate.one_sample_a_step,
         core.exact_nt_against_sgd,
         simulate.sgd_against_torch,
