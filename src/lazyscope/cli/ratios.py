@@ -176,7 +176,10 @@ def _emit(wanted: output.Wanted, result: xr.Dataset) -> None:
     if wanted.plot is not None:
         from lazyscope import plotting
 
-        names = ["limit"] if "limit" in result else sorted(_shown(result), key=lambda name: name != "risk")
+        first = ("risk", "error", "margin")
+        names = ["limit"] if "limit" in result else sorted(_shown(result), key=lambda name: name not in first)
+        if "margin" in names:
+            names = ["error", "margin"]
         plotting.save(plotting.grid(result, names), wanted.plot)
         click.echo(f"wrote {wanted.plot}", err=True)
     if wanted.as_json:
@@ -189,7 +192,8 @@ def _shown(result: xr.Dataset) -> list[str]:
     """Return the variables that people look at, in the order of the result."""
     whole = max((values.dims for values in result.data_vars.values() if "draw" not in values.dims), key=len)
     names = [str(name) for name, values in result.data_vars.items() if values.dims == whole]
-    return [name for name in names if name not in _REPORTED and not name.endswith("stderr")]
+    same = ("risk",) if "error" in names else ()  # of labels the risk is the probability of a wrong one
+    return [name for name in names if name not in (*_REPORTED, *same) and not name.endswith("stderr")]
 
 
 def _show(result: xr.Dataset) -> None:
@@ -202,7 +206,7 @@ def _show(result: xr.Dataset) -> None:
     places = [name for name in heads if name in result.coords]
     grid = table(*(heads[name] for name in places), *names)
     for row in points(result[[*names, *(name for name in result.data_vars if str(name).endswith("stderr"))]]):
-        numbers = (_number(row[name], row.get(_ERRORS.get(name, f"{name}_stderr"))) for name in names)
+        numbers = (_cell(name, row) for name in names)
         grid.add_row(*(size(row[name]) for name in places), *numbers)
     at = result.attrs
     out.print(f"{at['problem']}; {at['regime']}", soft_wrap=True)
@@ -210,6 +214,14 @@ def _show(result: xr.Dataset) -> None:
     out.print(f"{at['theorem']} [{at['citations'].replace(',', ', ')}]", soft_wrap=True)
     if "erratum" in at:
         out.print(f"erratum: {at['erratum']}", soft_wrap=True)
+
+
+def _cell(name: str, row: dict[str, Any]) -> str:
+    """Return what the table shows of one variable."""
+    stderr = row.get(_ERRORS.get(name, f"{name}_stderr"))
+    if name == "separable" and stderr is None:
+        return "yes" if row[name] else "no"
+    return _number(row[name], stderr)
 
 
 def _number(value: float, stderr: float | None) -> str:
