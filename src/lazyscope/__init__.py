@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from lazyscope.errors import NoTheorem as NoTheorem
     from lazyscope.errors import TooLarge as TooLarge
     from lazyscope.errors import UnreadableFile as UnreadableFile
+    from lazyscope.estimators.feature_map import RandomFeatureMap as RandomFeatureMap
+    from lazyscope.estimators.random_features import RandomFeaturesClassifier as RandomFeaturesClassifier
+    from lazyscope.estimators.random_features import RandomFeaturesRegressor as RandomFeaturesRegressor
     from lazyscope.limits.optimal_ridge import optimal_ridge as optimal_ridge
     from lazyscope.limits.separability import separability_threshold as separability_threshold
     from lazyscope.problems import GaussianMixture as GaussianMixture
@@ -63,6 +66,9 @@ __version__ = "0.1.0.dev0"
 
 _HOME = {
     "Activation": "activations",
+    "RandomFeatureMap": "estimators.feature_map",
+    "RandomFeaturesClassifier": "estimators.random_features",
+    "RandomFeaturesRegressor": "estimators.random_features",
     "activation_names": "activations",
     "Bayes": "regimes",
     "FixedWeights": "regimes",

@@ -1,0 +1,82 @@
+"""Random features as a transformer: x ↦ σ(Wx + b)/√N, to put before any linear model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lazyscope.estimators.base import Array, FirstLayer
+
+
+class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Features σ(⟨w_i, x⟩ + b_i)/√N of random neurons, i = 1 … N.
+
+    Inner products of two feature vectors tend to the kernel E σ(⟨w, x⟩ + b)σ(⟨w, x′⟩ + b) as N grows.
+
+    Parameters
+    ----------
+    width : int
+        N, the number of neurons.
+    activation : str, callable or Activation
+        σ; names as in `lazyscope.activation_names`.
+    scale : "auto" or float
+        Standard deviation of a weight; "auto" is 1/√E‖x‖² on the data of `fit`. Columns of unlike size should be
+        scaled first (`StandardScaler`).
+    bias : float
+        Standard deviation of an offset b_i; 0 leaves offsets out.
+    random_state : int, RandomState or None
+        Fixes the weights.
+
+    Attributes
+    ----------
+    layer_ : FirstLayer
+        W (N, d), b (N,) and σ.
+
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = make_pipeline(RandomFeatureMap(300, random_state=0), Ridge(1e-3)).fit(X, y)
+    >>> model[0].transform(X).shape, model.score(X, y) > 0.5
+    ((442, 300), True)
+    """
+
+    def __init__(
+        self,
+        width: int = 200,
+        activation: Any = "relu",
+        *,
+        scale: Any = "auto",
+        bias: float = 1.0,
+        random_state: Any = None,
+    ) -> None:
+        self.width = width
+        self.activation = activation
+        self.scale = scale
+        self.bias = bias
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> RandomFeatureMap:
+        """Draw the weights for inputs of this size; `y` is ignored."""
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        self.layer_ = FirstLayer.draw(
+            X, width=self.width, activation=self.activation, scale=self.scale, bias=self.bias,
+            random_state=self.random_state, owner=type(self).__name__,
+        )  # fmt: skip
+        self._n_features_out = self.layer_.width
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Return the features, (n, N), in the precision of X; 2ndN flops."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return self.layer_.features(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,220 @@
+"""Random features with ridge regression: RF on your data. Only the second layer is trained.
+
+    f(x) = c + Σ_i a_i σ(⟨w_i, x⟩ + b_i)/√N,      (1/n) Σ_k |y_k − f(x_k)|² + λ‖a‖².
+
+Every λ comes from one decomposition, and the best by generalised cross-validation from the same (`gcv`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from lazyscope.checks import FloatArray
+from lazyscope.errors import InvalidParameter
+from lazyscope.estimators.base import sample_weights
+from lazyscope.estimators.labels import LabelledMixin, signs
+from lazyscope.estimators.second_layer import SecondLayer, in_doubles
+
+
+class RandomFeaturesRegressor(RegressorMixin, MultiOutputMixin, SecondLayer):
+    """Ridge regression on random features, with the ridge chosen by generalised cross-validation.
+
+    Parameters
+    ----------
+    width : int
+        N, the number of random neurons.
+    activation : str, callable or Activation
+        σ; names as in `lazyscope.activation_names`.
+    ridge : "auto", float or sequence of float
+        λ, or candidates from which GCV picks without refitting; "auto" is 50 values over ten decades. 0 is the limit
+        λ → 0: least squares, of least norm where there are more features than samples.
+    scale, bias : see `RandomFeatureMap`
+    fit_intercept : bool
+        Whether f has a constant c.
+    random_state : int, RandomState or None
+        Fixes the weights.
+
+    Attributes
+    ----------
+    ridge_, ridges_, gcv_, freedom_ :
+        The λ that was used; all candidates, their GCV (an estimate of the squared test error) and tr H_λ.
+    coef_, intercept_ :
+        a, (N,) or (k, N), and c.
+    layer_ : FirstLayer
+        The random neurons.
+
+    `sample_weight` counts how often a sample was seen. `partial_fit` adds samples to the normal equations: the result
+    is that of one `fit` on all of them (weights and `scale="auto"` come from the first call). `fit` keeps no normal
+    equations, so that `partial_fit` after it begins anew.
+
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = RandomFeaturesRegressor(300, random_state=0).fit(X[:300], y[:300])
+    >>> model.predict_path(X[300:]).shape, model.score(X[300:], y[300:]) > 0.4
+    ((50, 142), True)
+    """
+
+    def __init__(
+        self,
+        width: int = 200,
+        activation: Any = "relu",
+        *,
+        ridge: Any = "auto",
+        scale: Any = "auto",
+        bias: float = 1.0,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.width = width
+        self.activation = activation
+        self.ridge = ridge
+        self.scale = scale
+        self.bias = bias
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Draw the neurons and fit; flops nN·min(n, N) and 4m³/3 with m the smaller of n and N."""
+        X, Y, v = self._checked(X, y, sample_weight, reset=True)
+        if hasattr(self, "_moments"):
+            del self._moments
+        self._fit_ridge(X, Y, v)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add samples, as if all had been fitted at once; memory O(N²)."""
+        X, Y, v = self._checked(X, y, sample_weight, reset=not hasattr(self, "_moments"))
+        self._add(X, Y, v)
+        return self
+
+    def _checked(self, X: Any, y: Any, weight: Any, reset: bool) -> tuple[Any, FloatArray, FloatArray | None]:
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True, y_numeric=True,
+            reset=reset, ensure_min_samples=2 if reset else 1,
+        )  # fmt: skip
+        self._one_target = y.ndim == 1
+        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        return X, Y, sample_weights(weight, X, type(self).__name__)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return f(x), (n,) or (n, k); 2ndN flops."""
+        values = self._values(X)
+        return values[:, 0] if self._one_target else values
+
+    def predict_path(self, X: Any) -> FloatArray:
+        """Return f(x) for every λ of `ridges_`: (R, n) or (R, n, k)."""
+        values = self._path_values(X)
+        return values[:, :, 0] if self._one_target else values
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Second-layer weights a at the chosen ridge: (N,) or (k, N)."""
+        a = self._coefficients[:, self._best]
+        return a[:, 0] if self._one_target else a.T
+
+    @property
+    def intercept_(self) -> Any:
+        """The constant c."""
+        c = self._constants[self._best]
+        return float(c[0]) if self._one_target else c
+
+
+class RandomFeaturesClassifier(LabelledMixin, SecondLayer):
+    """Classes by random features: ridge regression on ±1, each class against the rest, or the widest margin.
+
+    Parameters are those of `RandomFeaturesRegressor`, and
+
+    method : "ridge" or "margin"
+        "margin" maximises min_k y_k⟨a, φ(x_k)⟩ over ‖a‖ ≤ 1 exactly, the constant counted as one more feature. It
+        needs classes that the features separate; the ridge plays no part in it, nor do weights other than zero.
+
+    Attributes are those of `RandomFeaturesRegressor`, and `classes_`; with method="margin", `margin_` for each of them.
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), RandomFeaturesClassifier(random_state=0)).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.95
+    True
+    """
+
+    def __init__(
+        self,
+        width: int = 200,
+        activation: Any = "relu",
+        *,
+        method: str = "ridge",
+        ridge: Any = "auto",
+        scale: Any = "auto",
+        bias: float = 1.0,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.width = width
+        self.activation = activation
+        self.method = method
+        self.ridge = ridge
+        self.scale = scale
+        self.bias = bias
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Draw the neurons and fit."""
+        X, indices = self._labelled(X, y)
+        v = sample_weights(sample_weight, X, type(self).__name__)
+        if hasattr(self, "_moments"):
+            del self._moments
+        if self.method not in ("ridge", "margin"):
+            raise InvalidParameter.of(type(self).__name__, "method", 'be "ridge" or "margin"', repr(self.method))
+        Y = signs(indices, len(self.classes_))
+        if self.method == "ridge":
+            self._fit_ridge(X, Y, v)
+        else:
+            self._fit_margin(X, Y, v)
+        return self
+
+    def _fit_margin(self, X: Any, Y: FloatArray, v: FloatArray | None) -> None:
+        """Maximise the margin of each class against the rest; the constant counts as one more feature."""
+        from lazyscope.simulate.hard_margin import solve
+
+        seen = slice(None) if v is None else v > 0
+        self.layer_ = self._draw(X, v)
+        U, Y = in_doubles(self.layer_, X[seen]), Y[seen]
+        N, size = U.shape[1], float(np.sqrt(np.mean(np.sum(U * U, axis=1)))) if self.fit_intercept else 0.0
+        found = [solve(np.column_stack([U, np.full(len(U), size)]) * y[:, None]) for y in Y.T]
+        for number, one in enumerate(found):
+            if not one.separable:
+                must = 'be "ridge" where the features do not separate the classes'
+                got = f'"margin", and class {self.classes_[number]!r} is {one},'
+                raise InvalidParameter.of(type(self).__name__, "method", must, got, "More neurons may separate them.")
+        self.margin_ = np.array([one.margin for one in found])
+        a = np.stack([one.a for one in found], axis=1)
+        self._coefficients, self._constants, self._best = a[:N, None], size * a[None, N], 0
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add samples, as if all had been fitted at once; the first call names all `classes`."""
+        owner, first = type(self).__name__, not hasattr(self, "_moments")
+        if self.method != "ridge":
+            raise InvalidParameter.of(owner, "method", 'be "ridge" for partial_fit', repr(self.method))
+        classes = getattr(self, "classes_", None) if classes is None else classes
+        if classes is None:
+            raise InvalidParameter.of(owner, "classes", "name all classes in the first call of partial_fit", None)
+        X, indices = self._labelled(X, y, reset=first, classes=classes if first else None)
+        self._add(X, signs(indices, len(self.classes_)), sample_weights(sample_weight, X, owner))
+        return self
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Second-layer weights a, (1, N) or (k, N)."""
+        return np.asarray(self._coefficients[:, self._best].T)
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """The constants c, (1,) or (k,)."""
+        return np.asarray(self._constants[self._best])

@@ -1,0 +1,97 @@
+"""The second layer by ridge regression: targets Y, (n, k), on features σ(Wx + b)/√N; for every ridge at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lazyscope.checks import FloatArray, fits_in_memory
+from lazyscope.estimators.base import FirstLayer, blocks, ridges_of
+from lazyscope.estimators.moments import Block, Moments, Solved, from_rows
+
+
+class SecondLayer(BaseEstimator):
+    """What regression and classification share: fit targets Y, (n, k), and evaluate f, (n, k)."""
+
+    width: Any
+    activation: Any
+    ridge: Any
+    scale: Any
+    bias: Any
+    fit_intercept: Any
+    random_state: Any
+
+    def _draw(self, X: Any, v: FloatArray | None) -> FirstLayer:
+        return FirstLayer.draw(
+            X, width=self.width, activation=self.activation, scale=self.scale, bias=self.bias,
+            random_state=self.random_state, weights=v, owner=type(self).__name__,
+        )  # fmt: skip
+
+    def _fit_ridge(self, X: Any, Y: FloatArray, v: FloatArray | None) -> None:
+        ridges = ridges_of(self.ridge, type(self).__name__)
+        self.layer_ = layer = self._draw(X, v)
+        (n, _), N = X.shape, layer.width
+        smaller = min(n, N)
+        fits_in_memory(
+            8.0 * (3.0 * smaller**2 + (n * N if n <= N else 0)), f"Ridge regression on {N} features", "Use fewer."
+        )
+        if n <= N:
+            self._keep(from_rows(in_doubles(layer, X), Y, v, ridges, bool(self.fit_intercept)))
+            return
+        moments = Moments(bool(self.fit_intercept))
+        for Phi, part, weight in self._blocks(layer, X, Y, v):
+            moments.add(Phi, part, weight)
+        self._keep(moments.solve(ridges))
+
+    def _add(self, X: Any, Y: FloatArray, v: FloatArray | None) -> None:
+        """Add samples to those already seen, and solve again."""
+        ridges = ridges_of(self.ridge, type(self).__name__)
+        if not hasattr(self, "_moments"):
+            self.layer_ = self._draw(X, v)
+            self._moments = Moments(bool(self.fit_intercept))
+        for Phi, part, weight in self._blocks(self.layer_, X, Y, v):
+            self._moments.add(Phi, part, weight)
+        self._keep(self._moments.solve(ridges))
+
+    def _blocks(self, layer: FirstLayer, X: Any, Y: FloatArray, v: FloatArray | None) -> Iterator[Block]:
+        for part in blocks(X.shape[0], layer.width):
+            yield in_doubles(layer, X[part]), Y[part], None if v is None else v[part]
+
+    def _keep(self, solved: Solved) -> None:
+        path = solved.path
+        self.ridges_, self.gcv_, self.freedom_ = path.ridges, path.gcv, path.freedom
+        self.ridge_ = float(path.ridges[path.best])
+        self._coefficients, self._constants = solved.coefficients, solved.constants
+        self._best = path.best
+
+    def _values(self, X: Any) -> FloatArray:
+        """Return f at the rows of X for the best ridge, (n, k), in blocks."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        a, c = self._coefficients[:, self._best], self._constants[self._best]
+        parts = [self.layer_.features(X[part]) @ a for part in blocks(X.shape[0], len(a))]
+        return np.asarray(np.concatenate(parts) + c)
+
+    def _path_values(self, X: Any) -> FloatArray:
+        """Return f for every ridge, (R, n, k)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        N, R, k = self._coefficients.shape
+        flat = self._coefficients.reshape(N, R * k)
+        parts = [self.layer_.features(X[part]) @ flat for part in blocks(X.shape[0], N + R * k)]
+        values = np.concatenate(parts).reshape(X.shape[0], R, k) + self._constants
+        return np.ascontiguousarray(values.transpose(1, 0, 2))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def in_doubles(layer: FirstLayer, X: Any) -> FloatArray:
+    """Features in float64, C order: Gram matrices square the condition number."""
+    return np.ascontiguousarray(layer.features(X.astype(np.float64, copy=False)))

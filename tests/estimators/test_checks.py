@@ -1,0 +1,27 @@
+"""scikit-learn's own test suite on every estimator."""
+
+import importlib
+import warnings
+
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import check_estimator
+
+ESTIMATORS = {
+    "RandomFeatureMap": "feature_map",
+    "RandomFeaturesRegressor": "random_features",
+    "RandomFeaturesClassifier": "random_features",
+}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_check_estimator_passes_without_expected_failures(name):
+    estimator = getattr(importlib.import_module(f"lazyscope.estimators.{ESTIMATORS[name]}"), name)()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # some checks stop after a few iterations on purpose
+        results = check_estimator(estimator, on_skip=None, on_fail=None)
+    failed = [(one["check_name"], one["exception"]) for one in results if one["status"] == "failed"]
+    skipped = {one["check_name"] for one in results if one["status"] == "skipped"}
+    assert failed == []
+    assert skipped <= {"check_array_api_input"}  # lazyscope computes with NumPy
+    assert len(results) > 40
