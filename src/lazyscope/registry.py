@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 # Modules with a CLAIMS tuple, by fidelity. Adding a claim to one of them enrols it in the contract test,
 # the documentation page and `lazyscope.registry`.
 _MODULES: dict[Fidelity, tuple[str, ...]] = {
-    "limit": ("lazyscope.limits.quadratic", "lazyscope.limits.mixture", "lazyscope.limits.ridge"),
+    "limit": (
+        "lazyscope.limits.quadratic",
+        "lazyscope.limits.mixture",
+        "lazyscope.limits.ridge",
+        "lazyscope.limits.margin",
+    ),
     "exact": (
         "lazyscope.exact.projector",
         "lazyscope.exact.minimum",
@@ -28,7 +33,13 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.exact.network",
         "lazyscope.exact.bayes",
     ),
-    "simulate": ("lazyscope.simulate.features", "lazyscope.simulate.sgd", "lazyscope.simulate.taylor_risks"),
+    "simulate": (
+        "lazyscope.simulate.features",
+        "lazyscope.simulate.sgd",
+        "lazyscope.simulate.ridge",
+        "lazyscope.simulate.margin",
+        "lazyscope.simulate.taylor_risks",
+    ),
 }
 
 

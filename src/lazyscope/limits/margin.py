@@ -117,7 +117,7 @@ def solve(problem: LinearLabels, psi: FloatArray, spectrum: Spectrum) -> dict[st
 
     law, points, widest, unit = spectrum
     flat = np.ascontiguousarray(psi.ravel())
-    y, out = np.zeros((flat.size, 3)), np.zeros((flat.size, 6))
+    y, out = np.zeros((flat.size, 3)), np.zeros((flat.size, 7))
     status, steepness = np.zeros(flat.size), np.zeros(flat.size)
     kernel.curve(flat, widest, law, points, *compact(problem), y, out, status, steepness)
     again = (status < 0.0) | (steepness > STEEPEST)
@@ -135,7 +135,7 @@ def solve(problem: LinearLabels, psi: FloatArray, spectrum: Spectrum) -> dict[st
 
 
 def _named(out: FloatArray, separable: FloatArray, unit: float, shape: tuple[int, ...]) -> dict[str, FloatArray]:
-    seen, margin, c1, c2, error, residual = out.T
+    seen, margin, c1, c2, error, support, residual = out.T
     error = np.where(separable, error, 0.5)
     with np.errstate(invalid="ignore", divide="ignore"):
         alignment = np.where(separable & (seen > 0.0), c1 / np.sqrt(seen * (c1**2 + c2**2)), 0.0)
@@ -146,6 +146,7 @@ def _named(out: FloatArray, separable: FloatArray, unit: float, shape: tuple[int
         "alignment": alignment,
         "seen": np.sqrt(seen),
         "separable": separable,
+        "support": np.where(separable, support, 0.0),
         "residual": np.where(separable, residual, 0.0),
     }
     return {name: value.reshape(shape) for name, value in values.items()}

@@ -100,23 +100,21 @@ def _step(M: FloatArray) -> tuple[float, float, float]:
 def newton(y: FloatArray, psi: float, law: FloatArray, points: FloatArray, T: FloatArray, p: FloatArray) -> bool:
     """Improve y = (μ, v, t) in place by damped Newton steps that keep t > 0; tell whether it is a solution."""
     M = np.empty((3, 4))
-    mu, v, t = y[0], y[1], y[2]
-    size = equations(mu, v, t, psi, law, points, T, p, M)
-    for _ in range(_MOST_STEPS):
-        if size < _ROUNDING or not size < math.inf:
+    mu, v, t, size = y[0], y[1], y[2], math.inf
+    mu_step = v_step = t_step = length = 0.0
+    halvings = steps = 0
+    while steps < _MOST_STEPS and halvings < 8:
+        now = equations(mu + length * mu_step, v + length * v_step, t + length * t_step, psi, law, points, T, p, M)
+        if not now < (1.0 - 1e-4 * length) * size:  # at the end of the halvings: rounding is reached, or all is lost
+            halvings += 1
+            length *= 0.5
+            continue
+        mu, v, t, size = mu + length * mu_step, v + length * v_step, t + length * t_step, now
+        if size < _ROUNDING:
             break
         mu_step, v_step, t_step = _step(M)
-        length, now = 1.0, math.inf
-        if t + t_step < 0.1 * t:
-            length = -0.9 * t / t_step
-        for _ in range(8):
-            now = equations(mu + length * mu_step, v + length * v_step, t + length * t_step, psi, law, points, T, p, M)
-            if now < (1.0 - 1e-4 * length) * size:
-                break
-            length *= 0.5
-        if not now < size:  # rounding is reached, or Newton's method is lost
-            break
-        mu, v, t, size = mu + length * mu_step, v + length * v_step, t + length * t_step, now
+        length = 1.0 if t + t_step > 0.1 * t else -0.9 * t / t_step
+        steps, halvings = steps + 1, 0
     if size < TOLERANCE and mu > 0.0 and t > 0.0:
         y[0], y[1], y[2] = mu, v, t
         return True
@@ -132,27 +130,26 @@ def descend(
     There t ≈ ψ⟨λ⟩ outgrows every eigenvalue (`widest` is the largest, 1 the mean) and all data are support vectors.
     A step in log ψ that fails is halved: above the threshold the solution is unique and smooth in ψ.
     """
-    here = max(psi, 10.0 * widest)
+    there = here = max(psi, 10.0 * widest)
     A, _, a, _, _, _, _, _, _ = averages(here, law, points)
     mean = 0.0
     for k in range(T.size):
         mean += p[k] * T[k]
-    y[0], y[1], y[2] = math.sqrt(here / a) * A, mean / math.sqrt(here), here
-    if not newton(y, here, law, points, T, p):
-        return False
-    trial, ratio = np.empty(3), 0.25
+    y[0], y[1], y[2] = A * math.sqrt(here / a), mean / math.sqrt(here), here
+    trial, ratio, started = np.empty(3), 0.25, False
     for _ in range(_MOST_DESCENTS):
-        if here <= psi:
-            return True
-        there = max(psi, here * ratio)
         trial[0], trial[1], trial[2] = y[0], y[1], y[2] * there / here
         if newton(trial, there, law, points, T, p):
-            y[0], y[1], y[2], here = trial[0], trial[1], trial[2], there
+            if there <= psi:
+                y[0], y[1], y[2] = trial[0], trial[1], trial[2]
+                return True
+            y[0], y[1], y[2], here, started = trial[0], trial[1], trial[2], there, True
             ratio = max(0.1, ratio * ratio)
         else:
             ratio = math.sqrt(ratio)
-            if ratio > 1.0 - 1e-9:
+            if not started or ratio > 1.0 - 1e-9:
                 return False
+        there = max(psi, here * ratio)
     return False
 
 
@@ -192,7 +189,7 @@ def threshold(seen: float, c: float, T: FloatArray, p: FloatArray) -> tuple[floa
 def results(
     y: FloatArray, psi: float, law: FloatArray, points: FloatArray, T: FloatArray, p: FloatArray, out: FloatArray
 ) -> None:
-    """Write κ, c₁, c₂, the error, and the largest residual of the four equations, over their size, into `out`."""
+    """Write κ, c₁, c₂, error, share of support vectors and residual of the four equations (relative) into `out`."""
     mu, v, t = y[0], y[1], y[2]
     _, A1, a, _, B, B1, b, _, _ = averages(t, law, points)
     C, norm = math.sqrt(a + v * v * (b - B * B)), math.sqrt(-A1 - v * v * B1)
@@ -206,8 +203,8 @@ def results(
     third = abs(-(D * D * B1 + psi * A1) / (slope * slope) - 1.0)
     fourth = abs(mu * E0 / F - t * slope / c2) / F
     out[0], out[1], out[2] = mu * c2, c1, c2
-    out[3] = loss(0.0, rho, T, p)[0]
-    out[4] = max(first, second, third, fourth)
+    out[3], out[4] = loss(0.0, rho, T, p)[0], P0
+    out[5] = max(first, second, third, fourth)
 
 
 @machine_code
@@ -232,13 +229,15 @@ def curve(
     for k in range(psi.size):
         seen = min(1.0, averages(0.0, law[k], points)[4])
         out[k, 0] = seen
-        found = y[k, 2] > 0.0 and newton(y[k], psi[k], law[k], points, T, p)
-        if not found and last >= 0:
-            for j in range(3):  # a parabola through the last three, where they are neighbours of this one
-                y[k, j] = y[last, j]
-                if run > 2:
-                    y[k, j] += 2.0 * y[last, j] - 3.0 * y[last - 1, j] + y[last - 2, j]
-            found = newton(y[k], psi[k], law[k], points, T, p)
+        found = False
+        for guess in range(2):
+            if guess and last >= 0 and not found:
+                for j in range(3):  # a parabola through the last three, where they are neighbours of this one
+                    y[k, j] = y[last, j]
+                    if run > 2:
+                        y[k, j] += 2.0 * y[last, j] - 3.0 * y[last - 1, j] + y[last - 2, j]
+            if y[k, 2] > 0.0 and not found:
+                found = newton(y[k], psi[k], law[k], points, T, p)
         if not found:
             least, steepness[k], c = threshold(seen, c, T, p)
             if psi[k] <= least:
