@@ -31,6 +31,7 @@ LAYERS = [
     {"lens"},
     {"sweep"},
     {"figures"},
+    {"explorer"},
     {"cli"},
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}

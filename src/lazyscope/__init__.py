@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from lazyscope.estimators.random_features import RandomFeaturesClassifier as RandomFeaturesClassifier
     from lazyscope.estimators.random_features import RandomFeaturesRegressor as RandomFeaturesRegressor
     from lazyscope.limits.optimal_ridge import optimal_ridge as optimal_ridge
+    from lazyscope.limits.ridge_peak import vanishing_peak as vanishing_peak
     from lazyscope.limits.separability import separability_threshold as separability_threshold
     from lazyscope.problems import GaussianMixture as GaussianMixture
     from lazyscope.problems import LinearLabels as LinearLabels
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from lazyscope.problems import SparseParity as SparseParity
     from lazyscope.regimes import Bayes as Bayes
     from lazyscope.regimes import FixedWeights as FixedWeights
+    from lazyscope.regimes import GaussianFeatures as GaussianFeatures
     from lazyscope.regimes import IsotropicFeatures as IsotropicFeatures
     from lazyscope.regimes import NeuralTangent as NeuralTangent
     from lazyscope.regimes import RandomFeatures as RandomFeatures
@@ -55,6 +57,9 @@ if TYPE_CHECKING:
     from lazyscope.regimes import Trained as Trained
     from lazyscope.registry import cite as cite
     from lazyscope.registry import claims as claims
+    from lazyscope.reports.coupling import coupling as coupling
+    from lazyscope.reports.expressivity import expressivity as expressivity
+    from lazyscope.reports.higher_order import higher_order as higher_order
     from lazyscope.side_by_side import compare as compare
     from lazyscope.simulate.protocol import SGD as SGD
     from lazyscope.verbs import bayes as bayes
@@ -72,6 +77,7 @@ _HOME = {
     "activation_names": "activations",
     "Bayes": "regimes",
     "FixedWeights": "regimes",
+    "GaussianFeatures": "regimes",
     "GaussianMixture": "problems",
     "InvalidParameter": "errors",
     "IsotropicFeatures": "regimes",
@@ -94,11 +100,15 @@ _HOME = {
     "cite": "registry",
     "claims": "registry",
     "compare": "side_by_side",
+    "coupling": "reports.coupling",
     "exact": "verbs",
+    "expressivity": "reports.expressivity",
+    "higher_order": "reports.higher_order",
     "limit": "verbs",
     "optimal_ridge": "limits.optimal_ridge",
     "separability_threshold": "limits.separability",
     "simulate": "verbs",
+    "vanishing_peak": "limits.ridge_peak",
 }
 
 __all__ = sorted([*_HOME, "__version__"])
