@@ -36,6 +36,8 @@ COMMANDS = [
     ["simulate", "mixture"],
     ["simulate", "linear"],
     ["simulate", "labels"],
+    ["simulate", "parity"],
+    ["simulate", "monomial"],
     ["compare"],
     ["compare", "quadratic"],
     ["compare", "mixture"],

@@ -90,11 +90,16 @@ def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import StrMethodFormatter
 
-    finite = {str(name): at for name, at in result.indexes.items() if np.count_nonzero(np.isfinite(at)) > 1}
+    finite = {str(name): at for name, at in result.indexes.items() if _count(at) > 1}
     if not finite:
         must = "have a dimension with at least two finite values to show"
         raise InvalidParameter.of("the picture", "result", must, "none", "Pass a range, or ask for no picture.")
-    along, *others = sorted(finite, key=lambda name: -len(finite[name]))
+    numbers = [name for name in finite if np.asarray(finite[name]).dtype.kind in "iuf"]
+    if not numbers:
+        must = "have two numbers along one of its dimensions"
+        raise InvalidParameter.of("the picture", "result", must, "names", "Pass a range, or ask for no picture.")
+    along = max(numbers, key=lambda name: len(finite[name]))
+    others = [name for name in finite if name != along]
     lines = result.isel(dict.fromkeys(others[1:], 0)).isel({along: np.isfinite(result[along].values)})
     x = lines[along].values
     with style():
@@ -103,7 +108,8 @@ def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
         if others:
             values = lines[others[0]].values
             for i in np.unique(np.linspace(0, len(values) - 1, min(len(values), _MANY)).round().astype(int)):
-                label = f"{_SHORT.get(others[0], others[0])} = {values[i]:.4g}"
+                value = values[i]
+                label = value if isinstance(value, str) else f"{_SHORT.get(others[0], others[0])} = {value:.4g}"
                 _series(axes, lines.isel({others[0]: i}), along, shown[0], label, scale_colour(i / (len(values) - 1)))
         else:
             for name, colour in zip(shown, cycle((_BLUE, _ORANGE, _GREEN, _RED)), strict=False):
@@ -120,6 +126,12 @@ def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
         axes.set(xlabel=_SHORT.get(along, along), ylabel=shown[0] if others else "", title=title)
         axes.legend()
     return figure
+
+
+def _count(values: Any) -> int:
+    """Return how many places an axis has: finite numbers, or names."""
+    array = np.asarray(values)
+    return int(np.count_nonzero(np.isfinite(array))) if array.dtype.kind in "iuf" else len(array)
 
 
 def _series(axes: Axes, one: xr.Dataset, along: str, name: str, label: str, colour: Any) -> None:

@@ -162,10 +162,10 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
     problem = KINDS[kind][0](options)
     with progress_bar():
         result = {"limit": _limit, "simulate": _simulate, "compare": _compare}[verb](owner, problem, options)
-    _emit(wanted, result)
+    emit(wanted, result)
 
 
-def _emit(wanted: output.Wanted, result: xr.Dataset) -> None:
+def emit(wanted: output.Wanted, result: xr.Dataset) -> None:
     """Send a result where it is wanted."""
     from lazyscope import files
 
@@ -202,12 +202,13 @@ def _show(result: xr.Dataset) -> None:
     from lazyscope.files import points
 
     out, names = console(), _shown(result)
-    heads = {"width": "N", "psi1": "N/d", "psi2": "n/d", "ridge": "ridge"}
+    heads = {"regime": "regime", "width": "N", "psi1": "N/d", "psi2": "n/d", "ridge": "ridge"}
     places = [name for name in heads if name in result.coords]
-    grid = table(*(heads[name] for name in places), *names)
+    grid = table(*(heads[name] for name in places), *names, left=int("regime" in places))
     for row in points(result[[*names, *(name for name in result.data_vars if str(name).endswith("stderr"))]]):
         numbers = (_cell(name, row) for name in names)
-        grid.add_row(*(size(row[name]) for name in places), *numbers)
+        where = (row[name] if name == "regime" else size(row[name]) for name in places)
+        grid.add_row(*where, *numbers)
     at = result.attrs
     out.print(f"{at['problem']}; {at['regime']}", soft_wrap=True)
     out.print(grid)

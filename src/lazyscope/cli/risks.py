@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from lazyscope.cli import grammar, output, ratios
+from lazyscope.cli import beyond, grammar, output, ratios
 from lazyscope.errors import InvalidParameter, LazyscopeError, NoTheorem
 
 if TYPE_CHECKING:
@@ -282,6 +282,8 @@ def _group(verb: Verb, short: str, text: str) -> click.Group:
     commands = [_command(verb, kind) for kind in PROBLEMS]
     if verb != "exact":
         commands += [ratios.command(verb, kind) for kind in ratios.KINDS]
+    if verb == "simulate":
+        commands += [beyond.command(kind) for kind in beyond.KINDS]
     return click.Group(verb, commands=commands, help=text, short_help=short)
 
 
