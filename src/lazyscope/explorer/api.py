@@ -1,0 +1,251 @@
+"""The JSON API: a GET for each view's lines, jobs for its dots, and the page itself.
+
+    GET  /api/views                      what there is: controls, bounds, presets, explanations
+    GET  /api/limit/<view>?<state>       the lines of a state, at once
+    GET  /api/exact/<view>?<state>       its dots without sampling noise, when they are computed
+    POST /api/simulate                   dots as a job: exact, simulated or both
+    GET  /api/jobs/<job>/events          what a job has to say (server-sent events); leaving cancels it
+    DELETE /api/jobs/<job>               cancel a job
+
+Every answer names its claims and its arguments, and carries the command line and the Python that compute it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Literal
+
+import anyio
+from anyio.to_thread import run_sync
+from fastapi import Body, FastAPI, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from pydantic import Field, create_model
+from starlette.exceptions import HTTPException
+
+from lazyscope import __version__
+from lazyscope.errors import LazyscopeError
+from lazyscope.explorer import pages
+from lazyscope.explorer.guard import LOOPBACK, Guard
+from lazyscope.explorer.jobs import Bounds, Job, Jobs, TooManyJobs
+from lazyscope.explorer.schemas import Accepted, Answer, Cancelled, DotsAnswer, Problem, Record, ViewList
+from lazyscope.explorer.stream import EventStream
+from lazyscope.explorer.views import VIEWS
+from lazyscope.explorer.views.base import Drawn, Plan, State, View
+
+_REMEMBERED = 512  # answers, of some ten thousand bytes each
+_COMPUTING = 2  # lines computed at once: more threads would only fight for the interpreter
+
+_REFUSED: dict[int | str, dict[str, Any]] = {
+    403: {"model": Problem, "description": "Not this server's page"},
+    422: {"model": Problem, "description": "A parameter out of bounds, or outside a theorem's hypotheses"},
+}
+_BUSY: dict[int | str, dict[str, Any]] = {429: {"model": Problem, "description": "Too many jobs"}}
+_UNKNOWN: dict[int | str, dict[str, Any]] = {404: {"model": Problem, "description": "No such job"}}
+
+JobName = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="As POST /api/simulate returned it.")]
+
+
+def create_app(bounds: Bounds | None = None, hosts: tuple[str, ...] | None = LOOPBACK) -> FastAPI:
+    """Return the application; `hosts` are the names it answers to, None for any."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.jobs = Jobs(bounds)
+        app.state.limiter = anyio.CapacityLimiter(_COMPUTING)
+        yield
+        await app.state.jobs.close()
+
+    app = FastAPI(
+        title="lazyscope explorer",
+        version=__version__,
+        description=__doc__ or "",
+        docs_url=None,  # these pages would load their scripts from another host
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    app.add_middleware(Guard, hosts=hosts)
+    for kind, handler in ((LazyscopeError, _refuse), (RequestValidationError, _refuse), (HTTPException, _fail)):
+        app.add_exception_handler(kind, handler)
+    app.get("/api/views", summary="All views")(_views)
+    for view in VIEWS.values():
+        _add_view(app, view)
+    _add_jobs(app)
+    pages.add(app)
+    return app
+
+
+def _views() -> ViewList:
+    """Return what the page shows: views with their controls, bounds, presets and explanations."""
+    return ViewList(version=__version__, views=[view.record() for view in VIEWS.values()])
+
+
+# -- lines ---------------------------------------------------------------------------------------------------
+
+
+class Answers:
+    """Answers of late, as they were sent: a slider that goes back and forth, or a class of fifty, asks again."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[State, bytes] = OrderedDict()
+
+    async def of(self, view: View, state: State, limiter: anyio.CapacityLimiter) -> bytes:
+        """Return the answer to a state, computed in a thread unless it is known."""
+        body = self._kept.get(state)
+        if body is None:
+            body = await run_sync(answered, view, state, limiter=limiter)
+            self._kept[state] = body
+            if len(self._kept) > _REMEMBERED:
+                self._kept.popitem(last=False)
+        else:
+            self._kept.move_to_end(state)
+        return body
+
+
+def answered(view: View, state: State) -> bytes:
+    """Compute the lines of a state and write them as JSON."""
+    return json.dumps(view.lines(state), allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _add_view(app: FastAPI, view: View) -> None:
+    """Add the endpoints of a view, whose query is its state."""
+    answers = Answers()
+
+    async def limit(request: Request, state: Any) -> Response:
+        body = await answers.of(view, state, request.app.state.limiter)
+        return Response(body, media_type="application/json")
+
+    async def exact(request: Request, state: Any) -> DotsAnswer:
+        return await _dots(request, view, state, "exact")
+
+    for name, endpoint, what in (("limit", limit, "Lines"), ("exact", exact, "Dots, without sampling noise")):
+        if name == "exact" and "exact" not in view.fidelities:
+            continue
+        endpoint.__annotations__["state"] = Annotated[view.state, Query()]
+        model = Answer if name == "limit" else DotsAnswer
+        app.get(
+            f"/api/{name}/{view.name}",
+            name=f"{name} {view.name}",
+            summary=f"{view.title}: {what.lower()}",
+            description=f"{view.text}\n\n{view.theorem}",
+            response_model=None,
+            responses={200: {"model": model}, **_REFUSED, **({} if name == "limit" else _BUSY)},
+        )(endpoint)
+
+
+async def _dots(request: Request, view: View, state: State, fidelity: Drawn) -> DotsAnswer:
+    """Compute dots in a worker while the client waits; give up when it does not."""
+    plan = await _planned(request, view, state, [fidelity])
+    jobs: Jobs = request.app.state.jobs
+    job = jobs.submit(_order(view, state, [fidelity]))
+    found: dict[str, list[Any]] = {"dots": [], "note": []}
+    leaving = asyncio.create_task(_gone(request, lambda: jobs.cancel(job)))
+    try:
+        async for event, data in jobs.read(job):
+            if event in found:
+                found[event].append(data)
+            elif event == "error":
+                raise HTTPException(503, data["error"])
+    finally:
+        leaving.cancel()
+    whole: dict[str, Any] = {"dots": found["dots"], "notes": found["note"]}
+    whole |= {"command": plan[0].command, "python": plan[0].python}
+    return DotsAnswer(view=view.name, fidelity=fidelity, arguments=state.model_dump(), **whole)
+
+
+async def _gone(request: Request, then: Callable[[], Any]) -> None:
+    while not await request.is_disconnected():
+        await asyncio.sleep(0.2)
+    then()
+
+
+async def _planned(request: Request, view: View, state: State, fidelities: list[Drawn]) -> list[Plan]:
+    """Return what would be computed: refuses at once what a worker would refuse later."""
+    limiter = request.app.state.limiter
+    return [await run_sync(view.plan, state, name, limiter=limiter) for name in fidelities if name in view.fidelities]
+
+
+def _order(view: View, state: State, fidelities: list[Drawn]) -> dict[str, Any]:
+    return {"view": view.name, "state": state.model_dump(), "fidelities": list(fidelities)}
+
+
+# -- jobs ----------------------------------------------------------------------------------------------------
+
+
+def _wish(view: View) -> type[Record]:
+    """Return the type of the body that asks for dots of a view."""
+    return create_model(
+        f"{view.state.__name__.removesuffix('State')}Dots",
+        __base__=Record,
+        view=(Literal[view.name], ...),  # type: ignore[arg-type]
+        state=(view.state, Field(default_factory=view.state, description="As in the query of /api/limit.")),
+        fidelities=(
+            list[Literal[view.fidelities]],  # type: ignore[name-defined]
+            Field(list(view.fidelities), min_length=1, max_length=2, description="Which dots are wanted."),
+        ),
+    )
+
+
+def _add_jobs(app: FastAPI) -> None:
+    """Add the endpoints of jobs."""
+
+    async def simulate(request: Request, wish: Any) -> Accepted:
+        view, state = VIEWS[wish.view], wish.state
+        plans = await _planned(request, view, state, wish.fidelities)
+        job = request.app.state.jobs.submit(_order(view, state, wish.fidelities))
+        where = f"/api/jobs/{job.name}"
+        command = " && ".join(plan.command for plan in plans if plan.command)
+        again = {"command": command, "python": "\n".join(plan.python for plan in plans)}
+        return Accepted(job=job.name, events=f"{where}/events", cancel=where, arguments=state.model_dump(), **again)
+
+    wishes = reduce(or_, (_wish(view) for view in VIEWS.values()))
+    simulate.__annotations__["wish"] = Annotated[wishes, Body(discriminator="view")]
+    app.post("/api/simulate", status_code=202, summary="Drop dots", responses={**_REFUSED, **_BUSY})(simulate)
+
+    @app.get(
+        "/api/jobs/{name}/events",
+        summary="Events of a job",
+        response_class=EventStream,
+        responses={**_REFUSED, **_UNKNOWN},
+    )
+    async def events(request: Request, name: JobName) -> EventStream:
+        """Stream `progress`, `dots` and `note` events, and at the end `done` or `error`; leaving cancels the job."""
+        return EventStream(request.app.state.jobs.read(_known(request, name)))
+
+    @app.delete("/api/jobs/{name}", summary="Cancel a job", responses={**_REFUSED, **_UNKNOWN})
+    async def cancel(request: Request, name: JobName) -> Cancelled:
+        """End a job and free its worker."""
+        return Cancelled(job=name, cancelled=request.app.state.jobs.cancel(_known(request, name)))
+
+
+def _known(request: Request, name: str) -> Job:
+    job: Job | None = request.app.state.jobs.jobs.get(name)
+    if job is None:
+        raise HTTPException(404, "There is no such job. Jobs are forgotten some time after their end.")
+    return job
+
+
+# -- errors --------------------------------------------------------------------------------------------------
+
+
+async def _refuse(request: Request, error: Exception) -> JSONResponse:
+    """Say in one line what must hold, as the library does."""
+    if isinstance(error, TooManyJobs):
+        return JSONResponse({"error": str(error)}, 429, {"Retry-After": "5"})
+    if not isinstance(error, RequestValidationError):
+        return JSONResponse({"error": str(error)}, 422)
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:]) or "body"
+    got = repr(first.get("input"))[:60]
+    return JSONResponse({"error": f"The {where} parameter: {first['msg']}. Got {got} instead."}, 422)
+
+
+async def _fail(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)

@@ -1,0 +1,101 @@
+"""Starting: one address, bound before anything else, so that what is printed is what answers."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import webbrowser
+from collections.abc import Callable
+
+from lazyscope.errors import InvalidParameter, LazyscopeError
+from lazyscope.explorer.guard import LOOPBACK
+
+PORT = 8765
+_OWNER = "lazyscope explore"
+
+
+def bind(host: str, port: int | None) -> socket.socket:
+    """Return a socket that listens: on the port asked for, or on the usual one, or on any that is free.
+
+    >>> with bind("127.0.0.1", 0) as first:
+    ...     try:
+    ...         bind("127.0.0.1", first.getsockname()[1])
+    ...     except InvalidParameter as error:
+    ...         print(error)
+    The --port parameter of lazyscope explore must be free. Got ..., which is in use, instead. Pass another, or none.
+    """
+    if port is not None and not 0 <= port <= 65535:
+        raise InvalidParameter.of(_OWNER, "--port", "be between 0 and 65535", port)
+    for number in (PORT, 0) if port is None else (port,):
+        try:
+            family, *_, address = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        except OSError as error:
+            raise InvalidParameter.of(_OWNER, "--host", "be an address of this machine", f"{host} ({error})") from None
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(address)
+            sock.listen(128)
+        except OSError as error:
+            sock.close()
+            if port is None and number:
+                continue  # the usual port is taken, perhaps by another explorer: any other will do
+            raise _refused(host, number, error) from None
+        return sock
+    raise AssertionError("unreachable")
+
+
+def _refused(host: str, port: int, error: OSError) -> InvalidParameter:
+    import errno
+
+    if error.errno == errno.EADDRINUSE:
+        return InvalidParameter.of(_OWNER, "--port", "be free", f"{port}, which is in use,", "Pass another, or none.")
+    if error.errno == errno.EACCES:
+        must = "be one that you may listen on"
+        return InvalidParameter.of(_OWNER, "--port", must, f"{port} ({error.strerror})", "Pass one above 1023.")
+    return InvalidParameter.of(_OWNER, "--host", "be an address of this machine", f"{host} ({error.strerror})")
+
+
+def address_of(host: str, sock: socket.socket) -> str:
+    """Return the address to open."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{sock.getsockname()[1]}/"
+
+
+def serve(host: str, port: int | None, *, browser: bool, say: Callable[[str], None]) -> None:
+    """Serve until interrupted; `say` gets the address, and whatever else a person should know."""
+    sock = bind(host, port)
+    try:
+        try:
+            import uvicorn
+
+            from lazyscope.explorer.api import create_app
+            from lazyscope.explorer.pages import plotly
+
+            plotly()
+        except ImportError as error:
+            raise LazyscopeError(f"The explorer needs {error.name}. Install lazyscope[explorer].") from None
+        address = address_of(host, sock)
+        known = host in ("localhost", "::1") or host.startswith("127.")
+        if not known:
+            say(f"note: {host} is not loopback: whoever reaches this machine can use its processors through the page.")
+        app = create_app(hosts=LOOPBACK if known else None)
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, access_log=False)
+        server = uvicorn.Server(config)
+        say(address)
+        if browser:
+            open_browser(address, say)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run(sockets=[sock])
+    finally:
+        sock.close()
+
+
+def open_browser(address: str, say: Callable[[str], None]) -> None:
+    """Open the address where there is a browser; say so where there is none."""
+    try:
+        opened = webbrowser.open(address)
+    except (webbrowser.Error, OSError):
+        opened = False
+    if not opened:
+        say("note: no browser was found. Open the address above in one.")

@@ -1,0 +1,255 @@
+"""Beyond linear: random signs take the linear piece of a network away and leave the quadratic one (Bai and Lee 2019).
+
+With w_r = m^−α v for the m/2 neurons with a_r = +1, w₀ ~ N(0, I) and x uniform on the unit sphere of d dimensions,
+
+    f^L = m^{−½−α} Σ_r σ′(w₀·x)(v·x),      f^Q = ½ m^{−½−2α} Σ_r σ″(w₀·x)(v·x)²,
+
+sums of m/2 independent terms: with E(v·x)² = 1/d and E(v·x)⁴ = 3/(d(d+2)) the mean squares over weights, inputs and
+signs Σ are closed forms, for every m. At α = ¼, f^L without signs grows like m^¼, under signs it falls like m^−¼, and
+f^Q, which does not see signs, stays (§3 there).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import sqrt
+from typing import Any, Literal
+
+import numpy as np
+
+from lazyscope.checks import FloatArray
+from lazyscope.derivatives import require_smooth, taylor_coefficients
+from lazyscope.explorer.views.base import (
+    ActivationName,
+    Call,
+    Drawn,
+    Grid,
+    Picture,
+    Plan,
+    State,
+    Task,
+    View,
+    axis,
+    choice,
+    dictionary,
+    lines_of,
+    slider,
+    written,
+)
+from lazyscope.explorer.views.lazy import activation, saved
+from lazyscope.problems import SparseParity
+from lazyscope.quadrature import gaussian_nodes, root_density
+from lazyscope.regimes import NeuralTangent, Taylor
+
+_QUARTER = 0.25
+_WIDTHS = (100, 316, 1000, 3162, 10_000)
+_PIECES = {
+    "linear_plain": ("f^L, no signs", "nt"),
+    "linear": ("f^L, random signs", "signs"),
+    "quadratic": ("f^Q", "nn"),
+    "gap": ("f − f^Q, random signs", "gap"),
+}
+CLAIM: dict[str, Any] = {
+    "key": "report/coupling",
+    "title": "coupling with the quadratic model",
+    "theorem": "§3 and Lemmas 10–11: sizes of f^L and f^Q under random signs",
+    "citations": ["bai2020beyond"],
+    "assumptions": [
+        "σ ∈ C² with σ″ Lipschitz (Assumption A)",
+        "symmetric initialisation, w₀ ~ N(0, I), ‖x‖ = 1; ‖w_r‖ = m^−α on the half with a = +1",
+    ],
+    "erratum": "§3 prints f^Q without the ½ of 1/2!; §6 has it, and so have we.",
+}
+
+
+class BeyondState(State):
+    """Sizes of the pieces against the width, or the error on 2-XOR against the samples."""
+
+    what: Literal["coupling", "samples"] = choice(
+        "coupling", "Question", "coupling: pieces of the network against its width; samples: learning 2-XOR."
+    )
+    activation: ActivationName = choice("relu3", "Activation σ", "Twice differentiable, by its name in the library.")
+    alpha: float = slider(
+        0.25, 0.0, 0.5, "Exponent α of ‖w_r‖ = m^−α", "¼ leaves f^Q of order one; ½ is the tangent regime.", step=0.01
+    )
+    d: int = slider(16, 4, 40, "Dimension d", "Of the inputs.", step=2)
+    flip: float = slider(0.0, 0.0, 0.4, "Flipped labels", "Share of wrong labels in 2-XOR.", step=0.05)
+    width: int = slider(200, 50, 500, "Neurons m", "Of the networks that learn 2-XOR.", step=50, group="dots")
+    draws: int = slider(4, 1, 10, "Draws", "Independent draws a dot.", step=1, group="dots")
+    seed: int = slider(0, 0, 9999, "Seed", "The same seed draws the same dots.", step=1, group="dots")
+
+
+@cache
+def _moments(name: str) -> tuple[float, float, float, float]:
+    """E σ′, E σ′², E σ″, E σ″² at a standard Gaussian, by quadrature that ends its panels at kinks."""
+    sigma = activation(name)
+    require_smooth(sigma, 2)
+    g, w = gaussian_nodes(sigma.kinks, 1.0, 0)
+    weight = w * root_density(g)
+    coefficients = taylor_coefficients(sigma, g, 2)
+    first, second = coefficients[1], 2.0 * coefficients[2]
+    return tuple(float(weight @ values) for values in (first, first**2, second, second**2))  # type: ignore[return-value]
+
+
+def sizes(name: str, d: int, alpha: float, m: Any) -> dict[str, FloatArray]:
+    """Return the root mean squares of f^L without and under signs and of f^Q, for each width m.
+
+    >>> here = sizes("relu3", 10, 0.25, [1e4, 16e4])
+    >>> (here["linear"][1] / here["linear"][0]).round(6), (here["linear_plain"][1] / here["linear_plain"][0]).round(3)
+    (np.float64(0.5), np.float64(2.0))
+    """
+    m = np.asarray(m, dtype=np.float64)
+    s1, s1_squared, s2, s2_squared = _moments(name)
+    scale = m**-alpha
+    spread = 0.5 * scale**2 * (s1_squared - s1**2) / d
+    fourth = 3.0 / (d * (d + 2.0))
+    return {
+        "linear_plain": np.sqrt(0.25 * m * scale**2 * s1**2 / d + spread),
+        "linear": scale * sqrt(0.5 * s1_squared / d),
+        "quadratic": 0.5 * scale**2 * np.sqrt((0.25 * m * s2**2 + 0.5 * (s2_squared - s2**2)) * fourth),
+    }
+
+
+def lines(state: BeyondState) -> dict[str, Any]:
+    """The closed forms against m; for 2-XOR the two sample sizes that the bounds compare."""
+    if state.what == "samples":
+        return _samples(state)
+    grid = Grid.logarithmic(50.0, 20_000.0, 41)
+    picture = Picture(
+        f"pieces of a network with σ = {state.activation} in d = {state.d}, ‖w_r‖ = m^−{state.alpha:g}",
+        axis("m, number of neurons", log=True),
+        [axis("root mean square", log=True)],
+    )
+    found = sizes(state.activation, state.d, state.alpha, grid.values)
+    for key, values in found.items():
+        name, role = _PIECES[key]
+        picture.line(name, role, grid.values, values, CLAIM)
+    call = f'sizes("{state.activation}", {state.d}, {state.alpha!r}, m)'
+    python = ["import numpy as np", "from lazyscope.explorer.views.beyond import sizes", "", f"m = {grid.python}"]
+    python += [f"lines = {call}", "for name, line in lines.items():", "    print(name, line.round(4))"]
+    return picture.answer(
+        "beyond", state, saved("; ".join([*python[1:2], *python[3:5], "print(lines)"])), lines_of(python)
+    )
+
+
+def _samples(state: BeyondState) -> dict[str, Any]:
+    d = state.d
+    picture = Picture(
+        str(SparseParity(d, flip=state.flip)),
+        axis("n, number of samples", log=True, range_=(d / 2.0, 4.0 * d * d)),
+        [axis("error / error of a coin", range_=(0.0, 1.1))],
+    )
+    picture.mark(float(d), "n = d")
+    picture.mark(float(d * d), "n = d²")
+    picture.note(
+        "lines", "Theorems 6 and 8 of Bai and Lee bound the samples: about d² for NT, d for the quadratic model."
+    )
+    picture.claims["samples"] = {
+        **CLAIM, "key": "report/samples", "title": "samples to learn 2-XOR", "theorem": "§5.2: d² samples against d",
+        "erratum": "",
+    }  # fmt: skip
+    plan_ = _parity_plan(state)
+    return picture.answer("beyond", state, plan_.command, plan_.python)
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling(Call):
+    """The report on coupling at one width, in the place of a verb."""
+
+    arguments: Mapping[str, Any]
+
+    def run(self) -> Any:
+        """Measure it."""
+        from lazyscope.reports.coupling import coupling
+
+        return coupling(**self.arguments)
+
+    def source(self) -> str:
+        """Write the call."""
+        return f"coupling({', '.join(f'{name}={written(value)}' for name, value in self.arguments.items())})"
+
+    def claim(self) -> dict[str, Any]:
+        """Return what the report rests on."""
+        return CLAIM
+
+    def values(self, result: Any, variable: str) -> tuple[Any, Any]:
+        """Return the size of a piece, and its standard error."""
+        one = result.sel(quantity=variable)
+        return one["size"].values, one["stderr"].values
+
+
+def plan(state: BeyondState, fidelity: Drawn) -> Plan:
+    """Measured pieces, or trained networks."""
+    if state.what == "samples":
+        return _parity_plan(state)
+    activation(state.activation)
+    _moments(state.activation)  # refuses what is not smooth
+    if state.alpha != _QUARTER:
+        note = ("dots", f"The report measures at ‖w_r‖ = m^−¼. Set α to ¼; it is {state.alpha:g}.")
+        return Plan((), (note,), "", "")
+    tasks = []
+    problem, regime = SparseParity(state.d), Taylor(2, state.activation)
+    for m in _WIDTHS:
+        arguments: dict[str, Any] = {"widths": [m], "d": state.d, "activation": state.activation}
+        arguments |= {"draws": state.draws, "seed": state.seed}
+        call = Coupling("simulate", problem, regime, "", arguments)
+        shown = [(role, name, 0, key) for key, (name, role) in _PIECES.items()]
+        tasks.append(Task(call, f"m = {m}", shown, lambda result: result.width))
+    python = ["from lazyscope.reports.coupling import coupling", ""]
+    python += [*dictionary("dots", {task.name: task.call for task in tasks})]
+    python += ["for name, dot in dots.items():", '    print(name, dot["size"].to_series().to_dict())']
+    source = "; ".join(f"print({task.call.source()}.to_dataframe())" for task in tasks)
+    return Plan(tuple(tasks), (), saved(f"{python[0]}; {source}"), lines_of(python))
+
+
+def _parity_plan(state: BeyondState) -> Plan:
+    d = state.d
+    problem = SparseParity(d, flip=state.flip)
+    regimes = [
+        ("NT", "nt", f'ls.NeuralTangent("{state.activation}")', NeuralTangent(activation(state.activation))),
+        ("random signs", "nn", f'ls.Taylor(2, "{state.activation}")', Taylor(2, activation(state.activation))),
+    ]
+    counts = [n for n in (d, 2 * d, 4 * d, 8 * d, 16 * d, 32 * d) if n <= 2 * d * d]
+    tasks = []
+    for n in counts:
+        for label, role, source, regime in regimes:
+            arguments = {"width": state.width, "samples": n, "draws": state.draws, "seed": state.seed}
+            call = Call("simulate", problem, regime, source, arguments)
+            tasks.append(Task(call, f"{label}, n = {n}", [(role, label, 0, "risk")], _at(n)))
+    python = ["import lazyscope as ls", "", f"problem = ls.SparseParity({d}, flip={state.flip!r})"]
+    python += [*dictionary("dots", {task.name: task.call for task in tasks})]
+    python += ["for name, dot in dots.items():", "    print(name, dot.risk.values.round(4))"]
+    calls = "; ".join(f"print({task.name!r}, {task.call.source()}.risk.values)" for task in tasks)
+    return Plan(tuple(tasks), (), saved(f"{python[2]}; {calls}"), lines_of(python))
+
+
+def _at(n: int) -> Any:
+    return lambda result: n
+
+
+VIEW = View(
+    name="beyond",
+    title="Beyond linear",
+    text="Flip the sign of every neuron's displacement at random: the linear piece f^L of the network, which is all "
+    "that lazy training keeps, averages out, and the quadratic piece f^Q stays as it was. At ‖w_r‖ = m^−¼ a wide "
+    "network under random signs is its quadratic model, which learns a parity from far fewer samples than the "
+    "tangent model.",
+    theorem="Bai and Lee (2020), §3 and Lemmas 10–14 (coupling), §5.2 (2-XOR).",
+    state=BeyondState,
+    lines=lines,
+    plan=plan,
+    fidelities=("simulate",),
+    presets={
+        "Coupling at α = ¼": {"what": "coupling", "alpha": 0.25, "activation": "relu3"},
+        "Tangent regime, α = ½": {"what": "coupling", "alpha": 0.5, "activation": "relu3"},
+        "2-XOR": {"what": "samples", "d": 16, "flip": 0.0, "activation": "relu3"},
+        "2-XOR, noisy labels": {"what": "samples", "d": 16, "flip": 0.1, "activation": "relu3"},
+    },
+    export={
+        "activation": ["relu3", "softplus", "tanh", "square"],
+        "alpha": [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5],
+        "d": [4, 10, 16, 24, 40],
+    },
+)

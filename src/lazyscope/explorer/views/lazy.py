@@ -1,0 +1,261 @@
+"""What the two views of Limitations of Lazy Training share: a spectrum, σ, Γ, and RF, NT and NN against N/d.
+
+A spectrum is either the paper's, drawn for each d, or a quantile function through a few levels, straight between them:
+eigenvalue i of d is its value at (i + ½)/d.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from lazyscope.activations import Activation
+from lazyscope.checks import FloatArray
+from lazyscope.errors import LazyscopeError
+from lazyscope.explorer.views.base import (
+    ActivationName,
+    Call,
+    Drawn,
+    Grid,
+    Name,
+    Picture,
+    Plan,
+    State,
+    Task,
+    choice,
+    curve,
+    dictionary,
+    lines_of,
+    slider,
+)
+from lazyscope.problems.base import GaussianProblem
+from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
+from lazyscope.simulate.protocol import SGD
+
+LEVELS = r"^(-?\d{1,2}(\.\d{1,3})?(,-?\d{1,2}(\.\d{1,3})?){1,11})?$"
+_POINTS = 80  # of a line
+_SHARES = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # N/d of the dots
+_LARGEST_TRAINED = 120  # d up to which networks are trained while one waits
+
+
+class LazyState(State):
+    """The state that both views share."""
+
+    levels: str = Field(
+        "",
+        pattern=LEVELS,
+        max_length=100,
+        description="Quantiles of the spectrum, 2 to 12 numbers with commas, straight between; empty: the paper's.",
+        json_schema_extra={"label": "Spectrum", "kind": "levels", "group": "theory", "low": 0.0, "step": 0.05},
+    )
+    activation: ActivationName = choice("square", "Activation σ", "σ of the network, by its name in the library.")
+    gamma: float = slider(
+        0.0, 0.0, 1.0, "Weights Γ, isotropic to optimal",
+        "Covariance of the random features: (1 − γ) I/d + γ times the one that suits the problem.", step=0.05,
+    )  # fmt: skip
+    rho_max: float = slider(
+        2.0, 1.0, 10.0, "Axis up to N/d", "Largest number of neurons per dimension shown.", step=0.5
+    )
+    d: int = slider(80, 20, 450, "Dimension d", "Of the inputs: lines are for d → ∞, dots for this d.", step=10)
+    draws: int = slider(4, 1, 10, "Draws", "Independent draws a dot.", step=1, group="dots")
+    seed: int = slider(0, 0, 9999, "Seed", "The same seed draws the same dots.", step=1, group="dots")
+
+
+@dataclass(frozen=True, eq=False)
+class Nature:
+    """The problem, the Python that builds it, and the options (with the files they read) that ask for it."""
+
+    problem: GaussianProblem
+    python: tuple[str, ...]
+    options: str
+    files: tuple[str, ...] = ()
+
+    def saving(self, name: str, array: str, *more: str) -> str:
+        """Return the shell command that writes an array of this problem to a file."""
+        return saved("; ".join([*self.python, *more, f"np.savetxt({name!r}, {array})"]))
+
+
+def saved(python: str) -> str:
+    """Return the shell command that runs a few statements."""
+    return "python -c " + shlex.quote(f"import numpy as np, lazyscope as ls; {python}")
+
+
+def quantiles(levels: str, d: int) -> tuple[FloatArray, str]:
+    """Return d values of the quantile function through some levels, and the Python that computes them.
+
+    >>> quantiles("0,1", 4)[0]
+    array([0.125, 0.375, 0.625, 0.875])
+    """
+    knots = [float(level) for level in levels.split(",")]
+    u = (np.arange(d) + 0.5) / d
+    python = f"np.interp((np.arange({d}) + 0.5) / {d}, np.linspace(0, 1, {len(knots)}), {knots})"
+    return np.interp(u, np.linspace(0, 1, len(knots)), knots), python
+
+
+@dataclass(frozen=True, repr=False)
+class Remembered(Activation):
+    """An activation that keeps its constants: a quadrature takes longer than the theorem that it serves."""
+
+    def hermite(self, k: int, s: float = 1.0) -> float:
+        """c_k(s), computed once."""
+        return _hermite(self.name, k, s)
+
+    def second_moment(self, s: Any) -> FloatArray:
+        """E[σ(s g)²], computed once at s = 1."""
+        return _power(self.name) if np.ndim(s) == 0 and s == 1.0 else super().second_moment(s)
+
+
+@lru_cache(maxsize=1000)
+def _hermite(name: str, k: int, s: float) -> float:
+    return Activation(name).hermite(k, s)
+
+
+@cache
+def _power(name: str) -> FloatArray:
+    return Activation(name).second_moment(1.0)
+
+
+@cache
+def activation(name: str) -> Activation:
+    """Return the activation, the same object each time."""
+    return Remembered(name)
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A state with its problem: everything that lines and dots are made from."""
+
+    kind: Literal["quadratic", "mixture"]
+    state: LazyState
+    nature: Nature
+
+    def regimes(self) -> Iterator[tuple[str, str, str, Callable[[], Regime]]]:
+        """Yield (label, role, Python, constructor)."""
+        sigma, name = activation(self.state.activation), self.state.activation
+        law = {0.0: "", 1.0: ', "optimal"'}.get(self.state.gamma, ", Gamma")
+        yield "RF", "rf", f'ls.RandomFeatures("{name}"{law})', lambda: RandomFeatures(sigma, self._weights())
+        yield "NT", "nt", f'ls.NeuralTangent("{name}")', lambda: NeuralTangent(sigma)
+        yield "NN", "nn", f'ls.Trained("{name}")', lambda: Trained(sigma)
+
+    def _weights(self) -> FloatArray | str | None:
+        gamma = self.state.gamma
+        if gamma in (0.0, 1.0):
+            return "optimal" if gamma else None
+        best = self.nature.problem.best_weight_covariance()
+        return np.asarray((1.0 - gamma) / self.nature.problem.d + gamma * best / best.sum())
+
+    @property
+    def _law(self) -> tuple[str, ...]:
+        """The Python that defines Γ, where it needs more than a word."""
+        gamma = self.state.gamma
+        if gamma in (0.0, 1.0):
+            return ()
+        best = "best = problem.best_weight_covariance()"
+        return best, f"Gamma = {1.0 - gamma!r} / problem.d + {gamma!r} * best / best.sum()"
+
+    @property
+    def python(self) -> tuple[str, ...]:
+        """The Python that stands before every call."""
+        return "import numpy as np", "import lazyscope as ls", "", *self.nature.python, *self._law
+
+    def command(self, verb: str, options: str, regime: str = "") -> str:
+        """Return the command line of a verb, after the commands that write the files it reads."""
+        files, words = list(self.nature.files), ["lazyscope", verb, self.kind, self.nature.options]
+        words.append(f"--activation {self.state.activation}")
+        if regime:
+            words.append(f"--regime {regime}")
+        if self.state.gamma and regime in ("", "rf"):
+            words.append("--weights " + ("optimal" if self.state.gamma == 1.0 else "Gamma.csv"))
+            if self._law:
+                files.append(self.nature.saving("Gamma.csv", "Gamma", *self._law))
+        return " && ".join([*files, " ".join([*words, options])])
+
+    def rho(self) -> Grid:
+        """N/d of the lines, N whole and in equal steps: the limit of a trained network is a function of N."""
+        d = self.nature.problem.d
+        step = max(1, round(self.state.rho_max * d / _POINTS))
+        count = int(self.state.rho_max * d / step)
+        return Grid.linear(step / d, count * step / d, count)
+
+    def draw(self, picture: Picture) -> tuple[str, str]:
+        """Add a line for each regime that has a theorem, a note for each that has none; return command and Python."""
+        rho = self.rho()
+        calls = {}
+        for label, role, source, regime in self.regimes():
+            try:
+                one = regime()
+                claim, found = curve(self.nature.problem, one, {"rho": rho.values})
+            except LazyscopeError as error:
+                picture.note(label, str(error))
+                continue
+            picture.line(label, role, rho.values, found["risk"], claim)
+            calls[label] = Call("limit", self.nature.problem, one, source, {"rho": Name("rho")})
+        python = [*self.python, f"rho = {rho.python}", *dictionary("lines", calls)]
+        python += ["for name, line in lines.items():", "    print(name, line.risk.values.round(4))"]
+        return self.command("limit", f"--rho {rho.option}"), lines_of(python)
+
+    def plan(self, verb: Drawn) -> Plan:
+        """Return the calls that make the dots, quick ones first."""
+        problem = self.nature.problem
+        tasks: list[Task] = []
+        notes: list[tuple[str, str]] = []
+        commands: list[str] = []
+        for label, role, source, regime in self.regimes():
+            try:
+                one, widths = regime(), self._widths(role, verb)
+                arguments, options = self._sizes(role, verb, one, widths)
+            except LazyscopeError as error:
+                notes.append((label, str(error)))
+                continue
+            if not widths:
+                notes.append((label, f"Left out: {self._why_not(role, verb)}"))
+                continue
+            # SGD trains all widths on one stream; everything else is a dot a call, so that dots appear one by one
+            together = [widths] if verb == "simulate" and role != "rf" else [[N] for N in widths]
+            for some in together:
+                call = Call(verb, problem, one, source, {"width": some, **arguments})
+                tasks.append(Task(call, label, [(role, label, 0, "risk")], lambda result: result.width / problem.d))
+            commands.append(self.command(verb, options, role))
+        calls = {f"{t.name}, N = {', '.join(map(str, t.call.arguments['width']))}": t.call for t in tasks}
+        python = [*self.python, *dictionary("dots", calls)]
+        python += ["for name, dot in dots.items():", "    print(name, dot.risk.values.round(4))"]
+        return Plan(tuple(tasks), tuple(notes), " && ".join(commands), lines_of(python))
+
+    def _widths(self, role: str, verb: Drawn) -> list[int]:
+        d, square = self.nature.problem.d, activation(self.state.activation).is_square
+        shares = [share for share in _SHARES if share <= self.state.rho_max]
+        if verb == "simulate":
+            if d > _LARGEST_TRAINED:
+                return []
+            shares = [share for share in shares if share <= 1.0]
+        if role == "nn" and not square:
+            shares = [share for share in shares if share <= 0.5 and d <= _LARGEST_TRAINED]
+        return sorted({max(1, round(share * d)) for share in shares})
+
+    def _why_not(self, role: str, verb: Drawn) -> str:
+        how = "training a network" if verb == "simulate" else "a descent over all weights"
+        return f"{how} at d = {self.nature.problem.d} takes minutes. Use d ≤ {_LARGEST_TRAINED}, or `lazyscope sweep`."
+
+    def _sizes(self, role: str, verb: Drawn, regime: Regime, widths: list[int]) -> tuple[dict[str, object], str]:
+        """Return what the call and the command take beside the widths."""
+        state = self.state
+        once = role == "nn" and (verb == "exact" or not activation(state.activation).is_square)
+        draws = 1 if once or (verb == "simulate" and role != "rf") else state.draws
+        options = f"--width {','.join(map(str, widths))} --draws {draws} --seed {state.seed}"
+        arguments: dict[str, object] = {"draws": draws, "seed": state.seed}
+        if verb == "exact":
+            return arguments, options
+        if role == "rf":
+            samples = 200 * self.nature.problem.d
+            return {**arguments, "samples": samples}, f"{options} --samples {samples}"
+        step_size = 0.01 if self.kind == "quadratic" else 0.005
+        protocol = replace(SGD.paper(self.nature.problem, regime), batch=50, step_sizes=(step_size,))
+        samples = 10_000 * self.nature.problem.d
+        how = f" --samples {samples} --batch 50 --step-sizes {step_size}"
+        return {**arguments, "samples": samples, "protocol": protocol}, options + how

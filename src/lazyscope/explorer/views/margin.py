@@ -1,0 +1,159 @@
+"""Max margin: linear labels separated on random features (Montanari, Ruan, Sohn and Yan 2019)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+
+from lazyscope.explorer.views.base import (
+    ActivationName,
+    Call,
+    Drawn,
+    Grid,
+    Name,
+    Picture,
+    Plan,
+    State,
+    Task,
+    View,
+    along,
+    axis,
+    choice,
+    curve,
+    dictionary,
+    lines_of,
+    slider,
+)
+from lazyscope.explorer.views.lazy import activation
+from lazyscope.problems import LinearLabels
+from lazyscope.regimes import Bayes, RandomFeatures
+
+_SHOWN = [("error", "test error", 0, "error"), ("margin", "margin", 1, "margin")]
+_DOTS = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0)  # N/d, or half of n/d
+_OTHER = {"psi1": "psi2", "psi2": "psi1"}
+_LARGEST = 1000  # N or n of a dot: a margin of a second
+
+
+class MarginState(State):
+    """Which of N/d and n/d is on the axis, the value of the other, and the labels."""
+
+    axis: Literal["psi1", "psi2"] = choice("psi1", "Horizontal axis", "psi1 is N/d, psi2 is n/d.")
+    psi1: float = slider(3.0, 0.1, 10.0, "Neurons N/d", "ψ₁ = N/d, where the axis is n/d.", log=True)
+    psi2: float = slider(2.0, 0.1, 10.0, "Samples n/d", "ψ₂ = n/d, where the axis is N/d.", log=True)
+    signal: float = slider(4.0, 0.0, 20.0, "Signal ‖β₀‖", "How surely the score decides the label.", step=0.5)
+    link: Literal["logistic", "probit", "sign"] = choice(
+        "logistic", "Link f₀", "P(y = 1 | x) = f₀(⟨β₀, x⟩); sign has no noise."
+    )
+    activation: ActivationName = choice("relu", "Activation σ", "σ of the features, by its name in the library.")
+    d: int = slider(60, 20, 120, "Dimension d", "Of the dots; lines are for d → ∞.", step=10, group="dots")
+    draws: int = slider(4, 1, 10, "Draws", "Independent draws a dot.", step=1, group="dots")
+    seed: int = slider(0, 0, 9999, "Seed", "The same seed draws the same dots.", step=1, group="dots")
+
+
+@lru_cache(maxsize=64)
+def _known(signal: float, link: str) -> LinearLabels:
+    """Return the labels, the same object each time: its quadrature is set up once."""
+    return LinearLabels(signal, link)
+
+
+def _problem(state: MarginState) -> tuple[LinearLabels, RandomFeatures, str, list[str]]:
+    labels, regime = _known(state.signal, state.link), RandomFeatures(activation(state.activation))
+    python = ["import numpy as np", "import lazyscope as ls", ""]
+    python.append(f'problem = ls.LinearLabels({state.signal!r}, "{state.link}")')
+    return labels, regime, f'ls.RandomFeatures("{state.activation}")', python
+
+
+def lines(state: MarginState) -> dict[str, Any]:
+    """Test error and margin along the axis, the Bayes error, and where data become separable."""
+    labels, regime, source, python = _problem(state)
+    grid = Grid.logarithmic(0.1, 10.0, 81)
+    sizes: dict[str, Any] = {"psi1": state.psi1, "psi2": state.psi2}
+    claim, found = curve(labels, regime, {**sizes, state.axis: grid.values}, method="margin")
+    x = axis({"psi1": "N/d, neurons per dimension", "psi2": "n/d, samples per dimension"}[state.axis], log=True)
+    panels = [axis("test error", range_=(0.0, 0.52)), axis("margin κ")]
+    picture = Picture(f"{labels}; {regime}", x, panels)
+    here = np.asarray(found["separable"], dtype=bool)  # elsewhere the only maximiser is a = 0, a coin
+    picture.line("test error", "error", grid.values[here], found["error"][here], claim, panel=0)
+    picture.line("margin", "margin", grid.values, found["margin"], claim, panel=1)
+    floor, bayes = curve(labels, Bayes(), {})
+    ends = [0.1, 10.0]
+    picture.line("Bayes error", "bayes", ends, [float(bayes["error"][0])] * 2, floor, dash="dot")
+    place = _threshold(state.signal, state.link, state.activation, state.axis, sizes[_OTHER[state.axis]])
+    if 0.1 < place < 10.0:
+        picture.mark(place, "separable →" if state.axis == "psi1" else "← separable")
+    call = Call("limit", labels, regime, source, {**sizes, state.axis: Name(state.axis), "method": "margin"})
+    python += [f"{state.axis} = {grid.python}", f"line = {call.source()}", "print(line.to_dataframe())"]
+    python.append("print('Bayes', float(ls.bayes(problem).error))")
+    options = {**sizes, state.axis: grid.option}
+    command = f"lazyscope limit labels {_labels(state)} " + " ".join(f"--{name} {options[name]}" for name in sizes)
+    return picture.answer("margin", state, command, lines_of(python))
+
+
+@lru_cache(maxsize=256)
+def _threshold(signal: float, link: str, sigma: str, along: str, other: float) -> float:
+    """Where on the axis data become separable."""
+    from lazyscope.limits.separability import separability_threshold
+
+    given = {"psi2" if along == "psi1" else "psi1": other}
+    return float(separability_threshold(_known(signal, link), RandomFeatures(activation(sigma)), **given)[along])
+
+
+def _labels(state: MarginState) -> str:
+    return f"--signal {state.signal!r} --link {state.link} --activation {state.activation}"
+
+
+def plan(state: MarginState, fidelity: Drawn) -> Plan:
+    """Margins of drawn data, a call for each place on the axis."""
+    labels, regime, source, python = _problem(state)
+    d = state.d
+    common: dict[str, Any] = {"d": d, "draws": state.draws, "seed": state.seed, "method": "margin"}
+    name, other, fixed = ("width", "samples", state.psi2) if state.axis == "psi1" else ("samples", "width", state.psi1)
+    sizes = [{name: max(2, round(share * d)), other: max(2, round(fixed * d))} for share in _DOTS]
+    possible = [one for one in sizes if max(one.values()) <= _LARGEST]
+    notes = []
+    if len(possible) < len(sizes):
+        notes.append(("dots", f"Those with N or n above {_LARGEST} are left out. Use a smaller d."))
+    tasks, commands = [], []
+    for one in possible:
+        call = Call("simulate", labels, regime, source, {**one, **common})
+        tasks.append(Task(call, f"N = {one['width']}, n = {one['samples']}", _SHOWN, along(state.axis)))
+        commands.append(
+            f"lazyscope simulate labels {_labels(state)} --d {d} --width {one['width']} --samples {one['samples']} "
+            f"--draws {state.draws} --seed {state.seed}"
+        )
+    python += [*dictionary("dots", {task.name: task.call for task in tasks})]
+    python += [
+        "for name, dot in dots.items():",
+        "    print(name, dot.error.values.round(4), dot.margin.values.round(4))",
+    ]
+    return Plan(tuple(tasks), tuple(notes), " && ".join(commands), lines_of(python))
+
+
+VIEW = View(
+    name="margin",
+    title="Max margin",
+    text="Labels decided by a linear score are separated, with the largest margin, on N random features of d inputs: "
+    "below a threshold in N no classifier fits all n samples, above it the margin opens. "
+    "The test error goes on falling long after every sample is fitted, and never below the dotted Bayes error.",
+    theorem="Montanari, Ruan, Sohn and Yan (2019), by Gordon's inequality: N, n, d → ∞ with N/d = ψ₁ and n/d = ψ₂.",
+    state=MarginState,
+    lines=lines,
+    plan=plan,
+    fidelities=("simulate",),
+    presets={
+        "Talk: logistic, ‖β₀‖ = 4": {"axis": "psi1", "psi2": 2.0, "signal": 4.0, "link": "logistic"},
+        "No noise": {"axis": "psi1", "psi2": 2.0, "signal": 4.0, "link": "sign"},
+        "Pure noise": {"axis": "psi1", "psi2": 2.0, "signal": 0.0, "link": "logistic"},
+        "More data": {"axis": "psi2", "psi1": 3.0, "signal": 4.0, "link": "logistic"},
+    },
+    export={
+        "axis": ["psi1", "psi2"],
+        "psi1": [1.0, 3.0, 10.0],
+        "psi2": [0.5, 1.0, 2.0, 4.0, 8.0],
+        "signal": [0.0, 1.0, 2.0, 4.0, 8.0],
+        "link": ["logistic", "probit", "sign"],
+        "activation": ["relu", "tanh"],
+    },
+)

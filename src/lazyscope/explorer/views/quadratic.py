@@ -1,0 +1,73 @@
+"""Lazy or not: the quadratic target of Limitations of Lazy Training, §2."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from lazyscope.explorer.views.base import Drawn, Picture, Plan, View, axis
+from lazyscope.explorer.views.lazy import LazyState, Nature, Setting, quantiles
+from lazyscope.plotting import RATIO, RISK
+from lazyscope.problems import QuadraticTarget
+
+_SEED = 100  # of the paper's target
+
+
+class QuadraticState(LazyState):
+    """Spectrum of B, σ, Γ, and how far the axis goes."""
+
+
+@lru_cache(maxsize=64)
+def nature(levels: str, d: int) -> Nature:
+    """Return the target, the same object each time: its spectrum is computed once."""
+    if not levels:
+        target = QuadraticTarget.exponential(d, _SEED)
+        python = f"problem = ls.QuadraticTarget.exponential({d}, seed={_SEED})"
+        return Nature(target, (python,), f"--d {d} --target-seed {_SEED}")
+    values, written = quantiles(levels, d)
+    found = Nature(QuadraticTarget(values), (f"problem = ls.QuadraticTarget({written})",), "--B B.csv")
+    return Nature(found.problem, found.python, found.options, (found.saving("B.csv", "problem.B"),))
+
+
+def lines(state: QuadraticState) -> dict[str, Any]:
+    """RF, NT and NN, where they have a theorem."""
+    setting = Setting("quadratic", state, nature(state.levels, state.d))
+    panel = axis(RISK, range_=(0.0, 1.03))
+    picture = Picture(str(setting.nature.problem), axis(RATIO, range_=(0.0, state.rho_max)), [panel])
+    command, python = setting.draw(picture)
+    return picture.answer("quadratic", state, command, python)
+
+
+def plan(state: QuadraticState, fidelity: Drawn) -> Plan:
+    """Return the calls that make the dots."""
+    return Setting("quadratic", state, nature(state.levels, state.d)).plan(fidelity)
+
+
+PRESETS = {
+    "Paper: Exp(1)": {"levels": ""},
+    "Flat": {"levels": "1,1,1,1,1,1,1,1"},
+    "Power law": {"levels": "0.1,0.12,0.15,0.2,0.3,0.5,1,3"},
+    "Two levels": {"levels": "0,0,0,0,2,2,2,2"},
+    "Spike": {"levels": "0,0,0,0,0,0,0,3"},
+    "Both signs": {"levels": "-2,-1.5,-1,-0.5,0.5,1,1.5,2"},
+}
+
+VIEW = View(
+    name="quadratic",
+    title="Lazy or not",
+    text="A network of N neurons learns a quadratic function y = b₀ + ⟨x, Bx⟩ of d Gaussian inputs: its last layer "
+    "alone (RF), its linearisation (NT), or all of it (NN). With a flat B the tangent model does as well as the "
+    "network; the more uneven the spectrum of B, the further NN gets below both lazy lines.",
+    theorem="Theorems 1–3 of Ghorbani, Mei, Misiakiewicz and Montanari (2019): N, d → ∞ with N/d fixed.",
+    state=QuadraticState,
+    lines=lines,
+    plan=plan,
+    fidelities=("exact", "simulate"),
+    presets=PRESETS,
+    export={
+        "levels": [preset["levels"] for preset in PRESETS.values()],
+        "activation": ["square", "relu", "abs", "gelu", "tanh"],
+        "gamma": [0.0, 0.25, 0.5, 0.75, 1.0],
+        "rho_max": [2.0, 10.0],
+    },
+)

@@ -1,0 +1,129 @@
+"""A worker: a process that computes dots, one job after another, a line of JSON for each thing it has to say.
+
+It reads jobs from its standard input and ends when that ends, even in the middle of a job: a worker never outlives its
+server. To cancel a job is to kill its worker. `python -m lazyscope.explorer.worker` starts one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import IO, Any
+
+Say = Callable[[str, dict[str, Any]], None]
+_EVERY = 0.1  # seconds between two reports of progress
+
+
+def compute(view: str, state: dict[str, Any], fidelities: list[str], say: Say) -> None:
+    """Compute the dots of a job, and say them as they come.
+
+    A call that the library refuses is a note, and the others go on.
+
+    >>> said = []
+    >>> small = {"d": 20, "rho_max": 1.0, "draws": 1}
+    >>> compute("quadratic", small, ["exact"], lambda event, data: said.append(event))
+    >>> said.count("dots"), said[-1]
+    (15, 'done')
+    """
+    from lazyscope.errors import LazyscopeError
+    from lazyscope.explorer.views import VIEWS
+    from lazyscope.progress import reporting
+
+    began = time.perf_counter()
+    chosen = VIEWS[view]
+    here = chosen.state(**state)
+    plans = [(fidelity, chosen.plan(here, fidelity)) for fidelity in chosen.fidelities if fidelity in fidelities]
+    tasks = [(fidelity, task) for fidelity, plan in plans for task in plan.tasks]
+    for _, plan in plans:
+        for about, message in plan.notes:
+            say("note", {"about": about, "message": message})
+    last = 0.0
+
+    def progress(done: int, total: int, what: str) -> None:
+        nonlocal last
+        now = time.perf_counter()
+        if now - last > _EVERY:
+            last = now
+            say("progress", {"done": i, "total": len(tasks), "what": f"{fidelity} {task.name}: {what}"})
+
+    for i, (fidelity, task) in enumerate(tasks):
+        say("progress", {"done": i, "total": len(tasks), "what": f"{fidelity} {task.name}"})
+        try:
+            with reporting(progress):
+                result = task.call.run()
+        except LazyscopeError as error:
+            say("note", {"about": f"{fidelity} {task.name}", "message": str(error)})
+            continue
+        for dots in _dots(task, fidelity, result):
+            say("dots", dots)
+    say("progress", {"done": len(tasks), "total": len(tasks), "what": "done"})
+    say("done", {"seconds": time.perf_counter() - began})
+
+
+def _dots(task: Any, fidelity: str, result: Any) -> Iterator[dict[str, Any]]:
+    import numpy as np
+
+    from lazyscope.explorer.views.base import listed
+
+    claim = task.call.claim()
+    for role, name, panel, variable in task.shown:
+        values, error = task.call.values(result, variable)
+        y = np.ravel(values)
+        x = np.ravel(np.broadcast_to(np.asarray(task.x(result), dtype=float), y.shape))
+        yield {
+            "name": name,
+            "role": role,
+            "panel": panel,
+            "fidelity": fidelity,
+            "x": listed(x),
+            "y": listed(y),
+            "stderr": [None] * y.size if error is None else listed(np.ravel(error)),
+            "claim": claim,
+        }
+
+
+def main() -> None:
+    """Serve jobs until standard input ends."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever a library prints must not be taken for an event
+    os.nice(5)  # the page comes first
+
+    def say(event: str, data: dict[str, Any]) -> None:
+        out.write(json.dumps({"event": event, "data": data}, allow_nan=False) + "\n")
+        out.flush()
+
+    jobs: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_listen, args=(sys.stdin, jobs), daemon=True).start()
+    _warm_up()
+    while True:
+        job = json.loads(jobs.get())
+        try:
+            compute(job["view"], job["state"], job["fidelities"], say)
+        except MemoryError:
+            say("error", {"error": "Out of memory. Use a smaller d or fewer draws."})
+        except Exception as error:  # a mistake in the code: said in the page, and the worker lives on
+            say("error", {"error": " ".join(f"{type(error).__name__}: {error}".split())})
+
+
+def _listen(source: IO[str], jobs: queue.Queue[str]) -> None:
+    for line in source:
+        jobs.put(line)
+    os._exit(0)  # the server is gone
+
+
+def _warm_up() -> None:
+    """Import what every job needs, with one thread in the linear algebra: a dot is the same wherever it is computed."""
+    import lazyscope.explorer.views
+    import lazyscope.verbs  # noqa: F401
+    from lazyscope.sweep.worker import hold_one_thread
+
+    hold_one_thread()
+
+
+if __name__ == "__main__":
+    main()
