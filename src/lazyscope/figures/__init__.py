@@ -28,6 +28,9 @@ FIGURES = {
     "fig-activations": "Quadratic target, other activations, and one that cannot see it (the same, appendix)",
     "coupling": "Taylor pieces and risks of randomised networks against the width (Beyond Linearization, §3)",
     "higher-order": "The k-th Taylor piece, extracted by randomisation, k = 2, 3, 4 (the same, §6)",
+    "max-margin": "Error and margin of the max-margin classifier on ReLU features (Thermodynamic limits, Comparison)",
+    "margin-equivalence": "Nonlinear against noisy linear features at the largest margin (the same, Conjecture)",
+    "separability": "The probability that data are separable, around the threshold N/n",
 }
 
 
