@@ -23,6 +23,7 @@ from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence import Claim
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
+from lazyscope.simulate.random_layer import features, unit_rows
 from lazyscope.simulate.ridge_path import ridge_path
 from lazyscope.simulate.zonal import Zonal
 
@@ -52,10 +53,10 @@ def risks(
     fits_in_memory(size, f"Ridge regression with N = {N} features on n = {n} samples", "Use smaller sizes.")
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number, N, n, d)))
     world = World.draw(problem, d, rng)
-    W = _unit_rows(rng.standard_normal((N, d)))
+    W = unit_rows(rng.standard_normal((N, d)))
     X, linear, rest = world.samples(n, rng)
     shifts = [n * N / d * value for value in ridge]
-    a, residual = ridge_path(_features(regime, W, X, rng), np.stack([linear, rest], axis=1), shifts)
+    a, residual = ridge_path(features(regime, W, X, rng), np.stack([linear, rest], axis=1), shifts)
     exact = _exact_errors(problem, world, _moments(problem, regime, d), W, a)
     return exact | {
         "train": np.mean(residual.sum(axis=2) ** 2, axis=0),
@@ -97,23 +98,11 @@ class World:
         """Return n inputs, the linear part of their labels, and the rest: f⋆(x) and noise."""
         X = rng.standard_normal((n, self.d))
         if self.problem.inputs == "sphere":
-            X = _unit_rows(X) * np.sqrt(self.d)
+            X = unit_rows(X) * np.sqrt(self.d)
         rest = self.problem.noise * rng.standard_normal(n) if noise else np.zeros(n)
         if self.G is not None:
             rest = rest + np.einsum("nd,nd->n", X @ self.G, X)
         return X, self.problem.signal * X[:, 0], rest
-
-
-def _features(regime: RandomFeatures, W: FloatArray, X: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Return φ(x) for the rows of X, (n, N): centred, nonlinear or noisy linear."""
-    sigma, linear = regime.activation, X @ W.T
-    if regime.surrogate:
-        linear *= sigma.b1
-        linear += sigma.b_star * rng.standard_normal(linear.shape)
-        return linear
-    values = sigma.at(linear)
-    values -= sigma.hermite(0)
-    return values
 
 
 def _moments(problem: LinearTarget, regime: RandomFeatures, d: int) -> Zonal:
@@ -147,12 +136,8 @@ def _sampled_error(
     squares = np.zeros(a.shape[1])
     for _ in range(_TESTED // _BLOCK):
         X, linear, rest = world.samples(_BLOCK, rng, noise=False)
-        squares += np.sum(((linear + rest)[:, None] - _features(regime, W, X, rng) @ a) ** 2, axis=0)
+        squares += np.sum(((linear + rest)[:, None] - features(regime, W, X, rng) @ a) ** 2, axis=0)
     return squares / _TESTED
-
-
-def _unit_rows(M: FloatArray) -> FloatArray:
-    return np.asarray(M / np.linalg.norm(M, axis=1, keepdims=True))
 
 
 CLAIMS = (

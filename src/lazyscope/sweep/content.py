@@ -39,13 +39,14 @@ from lazyscope.regimes import (
     Trained,
 )
 from lazyscope.reports.coupling import CouplingDraw
+from lazyscope.reports.digits import DigitsDraw
 from lazyscope.reports.higher_order import HigherOrderDraw
 from lazyscope.simulate.protocol import SGD
 from lazyscope.trials import Trial
 
 Array = NDArray[Any]
 
-_WORK = (Draw, Trial, CouplingDraw, HigherOrderDraw)
+_WORK = (Draw, Trial, DigitsDraw, CouplingDraw, HigherOrderDraw)
 _PROBLEMS = (QuadraticTarget, GaussianMixture, LinearTarget, LinearLabels, SparseParity, RidgeMonomial)
 _REGIMES = (RandomFeatures, NeuralTangent, Trained, Taylor, IsotropicFeatures, GaussianFeatures)
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*_WORK, *_PROBLEMS, *_REGIMES, FixedWeights, SGD)}
