@@ -27,6 +27,21 @@ def risk(psi1, psi2, lambda_bar, name="risk", **target):
     return float(ls.limit(LinearTarget(**target), RELU, psi1=psi1, psi2=psi2, ridge=lambda_bar * B_STAR2)[name])
 
 
+def from_polynomials(chi, z, psi1, psi2):
+    """𝓑 = 𝓔₁/𝓔₀ and 𝓥 = 𝓔₂/𝓔₀ as the talk prints them, z = ζ²."""
+    E0 = (
+        -(chi**5) * z**3 + 3 * chi**4 * z**2 + (psi1 * psi2 - psi2 - psi1 + 1) * chi**3 * z**3 - 2 * chi**3 * z**2
+        - 3 * chi**3 * z + (psi1 + psi2 - 3 * psi1 * psi2 + 1) * chi**2 * z**2 + 2 * chi**2 * z + chi**2
+        + 3 * psi1 * psi2 * chi * z - psi1 * psi2
+    )  # fmt: skip
+    E1 = psi2 * chi**3 * z**2 - psi2 * chi**2 * z + psi1 * psi2 * chi * z - psi1 * psi2
+    E2 = (
+        chi**5 * z**3 - 3 * chi**4 * z**2 + (psi1 - 1) * chi**3 * z**3 + 2 * chi**3 * z**2 + 3 * chi**3 * z
+        + (-psi1 - 1) * chi**2 * z**2 - 2 * chi**2 * z - chi**2
+    )  # fmt: skip
+    return E1 / E0, E2 / E0
+
+
 def as_printed(zeta, psi1, psi2, lambda_bar):
     """𝓑, 𝓥 and ηb₂/ψ₂ from the formulas of the talk as they are printed, with 60 digits.
 
@@ -51,17 +66,8 @@ def as_printed(zeta, psi1, psi2, lambda_bar):
         for mine, other, psi in ((nu1, nu2, psi1), (nu2, nu1, psi2)):
             assert abs(mine * (-mp.mpc(0, eta) - other - z * other / (1 - z * mine * other)) / psi - 1) < 1e-30
         chi = nu1 * nu2
-        E0 = (
-            -(chi**5) * z**3 + 3 * chi**4 * z**2 + (psi1 * psi2 - psi2 - psi1 + 1) * chi**3 * z**3 - 2 * chi**3 * z**2
-            - 3 * chi**3 * z + (psi1 + psi2 - 3 * psi1 * psi2 + 1) * chi**2 * z**2 + 2 * chi**2 * z + chi**2
-            + 3 * psi1 * psi2 * chi * z - psi1 * psi2
-        )  # fmt: skip
-        E1 = psi2 * chi**3 * z**2 - psi2 * chi**2 * z + psi1 * psi2 * chi * z - psi1 * psi2
-        E2 = (
-            chi**5 * z**3 - 3 * chi**4 * z**2 + (psi1 - 1) * chi**3 * z**3 + 2 * chi**3 * z**2 + 3 * chi**3 * z
-            + (-psi1 - 1) * chi**2 * z**2 - 2 * chi**2 * z - chi**2
-        )  # fmt: skip
-        return [float(mp.re(value)) for value in (E1 / E0, E2 / E0, eta * nu2 / psi2 / mp.mpc(0, 1))]
+        bias, variance = from_polynomials(chi, z, psi1, psi2)
+        return [float(mp.re(value)) for value in (bias, variance, eta * nu2 / psi2 / mp.mpc(0, 1))]
 
 
 @pytest.mark.parametrize("zeta, digits", [(ZETA, 4e-15), (0.05, 4e-15), (50.0, 1e-13)])
@@ -111,17 +117,7 @@ def ridgeless(psi1, psi2):
     """𝓑 and 𝓥 from χ in closed form (theory.md §4), with the formulas as printed."""
     m, z = min(psi1, psi2), ZETA**2
     chi = -(np.sqrt(((m - 1) * z - 1) ** 2 + 4 * z * m) + (m - 1) * z - 1) / (2 * z)
-    E0 = (
-        -(chi**5) * z**3 + 3 * chi**4 * z**2 + (psi1 * psi2 - psi2 - psi1 + 1) * chi**3 * z**3 - 2 * chi**3 * z**2
-        - 3 * chi**3 * z + (psi1 + psi2 - 3 * psi1 * psi2 + 1) * chi**2 * z**2 + 2 * chi**2 * z + chi**2
-        + 3 * psi1 * psi2 * chi * z - psi1 * psi2
-    )  # fmt: skip
-    E1 = psi2 * chi**3 * z**2 - psi2 * chi**2 * z + psi1 * psi2 * chi * z - psi1 * psi2
-    E2 = (
-        chi**5 * z**3 - 3 * chi**4 * z**2 + (psi1 - 1) * chi**3 * z**3 + 2 * chi**3 * z**2 + 3 * chi**3 * z
-        + (-psi1 - 1) * chi**2 * z**2 - 2 * chi**2 * z - chi**2
-    )  # fmt: skip
-    return E1 / E0, E2 / E0
+    return from_polynomials(chi, z, psi1, psi2)
 
 
 @pytest.mark.parametrize("psi1, psi2", [(0.5, 3.0), (3.0, 0.5), (2.0, 2.1), (40.0, 2.0)])

@@ -39,7 +39,7 @@ class Size:
     def setting(self) -> ridge_dots.Setting:
         """What is simulated."""
         n = round(self.psi2 * self.d)
-        widths = tuple(sorted({max(1, round(ratio * n)) for ratio in self.ratios}))
+        widths = ridge_dots.widths_at(self.ratios, n)
         target, features = LinearTarget(noise=self.noise), RandomFeatures("relu")
         return ridge_dots.Setting(target, features, self.d, n, widths, self.ridges, self.draws)
 

@@ -51,7 +51,7 @@ class Size:
         panels = {}
         for d, draws in zip(self.d, self.draws, strict=True):
             n = round(self.psi2 * d)
-            widths = tuple(sorted({max(1, round(ratio * n)) for ratio in self.ratios}))
+            widths = ridge_dots.widths_at(self.ratios, n)
             for kind, surrogate in _KINDS.items():
                 regime = RandomFeatures("relu", surrogate=surrogate)
                 target = LinearTarget(noise=self.noise)
@@ -64,17 +64,13 @@ PRESETS = {"quick": Size("one minute", (25, 100), (60, 30)), "paper": Size("ten 
 
 def work(size: Size) -> list[Trial]:
     """Return the trials of every kind, dimension and width."""
-    return [trial for setting in size.settings.values() for trial in setting.trials]
+    return ridge_dots.all_trials(size.settings)
 
 
 def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return lines and dots, a panel for each kind of features and each dimension."""
-    panels, start = {}, 0
-    for name, setting in size.settings.items():
-        count = len(setting.trials)
-        panels[name] = setting.data(rows[start : start + count], ridge_dots.ratios_around_one(0.08, 6.0, 160))
-        start += count
-    return panels
+    lines = ridge_dots.ratios_around_one(0.08, 6.0, 160)
+    return {name: setting.data(own, lines) for name, setting, own in ridge_dots.by_panel(size.settings, rows)}
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +82,29 @@ class Setting:
     def _limit(self, ratio: NDArray[np.float64]) -> xr.Dataset:
         psi2 = self.samples / self.d
         return limit(self.problem, self.regime, psi1=ratio * psi2, psi2=psi2, ridge=list(self.ridges))
+
+
+def widths_at(ratios: Sequence[float], samples: int) -> tuple[int, ...]:
+    """Return the whole numbers N nearest to N/n, without repetition.
+
+    >>> widths_at((0.1, 0.12, 2.0), 10)
+    (1, 20)
+    """
+    return tuple(sorted({max(1, round(ratio * samples)) for ratio in ratios}))
+
+
+def all_trials(settings: Mapping[str, Setting]) -> list[Trial]:
+    """Return the work of several panels, one after the other."""
+    return [trial for setting in settings.values() for trial in setting.trials]
+
+
+def by_panel(settings: Mapping[str, Setting], rows: Sequence[Row]) -> Iterator[tuple[str, Setting, Sequence[Row]]]:
+    """Yield each panel with the rows of its own trials."""
+    start = 0
+    for name, setting in settings.items():
+        end = start + len(setting.widths) * setting.draws
+        yield name, setting, rows[start:end]
+        start = end
 
 
 def ratios_around_one(low: float, high: float, points: int) -> NDArray[np.float64]:

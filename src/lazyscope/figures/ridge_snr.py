@@ -41,7 +41,7 @@ class Size:
     def settings(self) -> dict[str, ridge_dots.Setting]:
         """What is simulated, a panel for each ratio."""
         n = round(self.psi2 * self.d)
-        widths = tuple(sorted({max(1, round(ratio * n)) for ratio in self.ratios}))
+        widths = ridge_dots.widths_at(self.ratios, n)
         features = RandomFeatures("relu")
         return {
             f"SNR = {snr:g}": ridge_dots.Setting(
@@ -56,26 +56,27 @@ PRESETS = {"quick": Size("half a minute", d=80), "paper": Size("five minutes", d
 
 def work(size: Size) -> list[Trial]:
     """Return the trials of every panel and width; each has all ridges."""
-    return [trial for setting in size.settings.values() for trial in setting.trials]
+    return ridge_dots.all_trials(size.settings)
 
 
 def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return dots, lines over λ for each width and for N/n = ∞, and their minima."""
-    panels, start = {}, 0
-    for name, setting in size.settings.items():
-        count = len(setting.trials)
-        dots = setting.data(rows[start : start + count])
-        start += count
+    panels = {}
+    for name, setting, own in ridge_dots.by_panel(size.settings, rows):
         psi2 = setting.samples / setting.d
         psi1 = [*(np.array(setting.widths) / setting.d), np.inf]
         theory = limit(setting.problem, setting.regime, psi1=psi1, psi2=psi2, ridge=[0.0, *_LINE])
         best = optimal_ridge(setting.problem, setting.regime, psi1=psi1, psi2=psi2)
-        panels[name] = dots.assign(
-            risk_limit=(("shape", "line"), theory.risk.values[:, 1:]),
-            risk_ridgeless=("shape", theory.risk.values[:, 0]),
-            best_ridge=("shape", best.ridge.values),
-            best_risk=("shape", best.risk.values),
-        ).assign_coords(line=_LINE, shape=[*(np.array(setting.widths) / setting.samples), np.inf])
+        panels[name] = (
+            setting.data(own)
+            .assign(
+                risk_limit=(("shape", "line"), theory.risk.values[:, 1:]),
+                risk_ridgeless=("shape", theory.risk.values[:, 0]),
+                best_ridge=("shape", best.ridge.values),
+                best_risk=("shape", best.risk.values),
+            )
+            .assign_coords(line=_LINE, shape=[*(np.array(setting.widths) / setting.samples), np.inf])
+        )
     return panels
 
 

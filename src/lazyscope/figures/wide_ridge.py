@@ -37,7 +37,7 @@ class Size:
     def settings(self) -> dict[str, ridge_dots.Setting]:
         """What is simulated, a panel for each level of noise."""
         n = round(self.psi2 * self.d)
-        widths = tuple(sorted({max(1, round(ratio * n)) for ratio in self.ratios}))
+        widths = ridge_dots.widths_at(self.ratios, n)
         features = RandomFeatures("relu")
         return {
             f"τ = {noise:g}": ridge_dots.Setting(
@@ -52,19 +52,16 @@ PRESETS = {"quick": Size("one minute", d=60), "paper": Size("ten minutes", d=200
 
 def work(size: Size) -> list[Trial]:
     """Return the trials of every panel and width."""
-    return [trial for setting in size.settings.values() for trial in setting.trials]
+    return ridge_dots.all_trials(size.settings)
 
 
 def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return lines, dots and the limit N/n = ∞, a panel for each level of noise."""
-    panels, start = {}, 0
-    for name, setting in size.settings.items():
-        count = len(setting.trials)
-        panel = setting.data(rows[start : start + count], ridge_dots.ratios_around_one(0.08, 200.0, 240))
+    panels, lines = {}, ridge_dots.ratios_around_one(0.08, 200.0, 240)
+    for name, setting, own in ridge_dots.by_panel(size.settings, rows):
         psi2 = setting.samples / setting.d
         widest = limit(setting.problem, setting.regime, psi1=np.inf, psi2=psi2, ridge=list(setting.ridges))
-        panels[name] = panel.assign(risk_widest=("ridge", widest.risk.values))
-        start += count
+        panels[name] = setting.data(own, lines).assign(risk_widest=("ridge", widest.risk.values))
     return panels
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lazyscope.checks import FloatArray
+from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NoTheorem
 from lazyscope.evidence import Claim
 from lazyscope.limits.ridge_fixed_point import FixedPoint, solve
@@ -41,6 +41,8 @@ def random_features(
     target of this problem shares.
     """
     zeta, b_star = constants(regime)
+    points = float(np.prod(np.broadcast_shapes(psi1.shape, psi2.shape, ridge.shape), dtype=np.float64))
+    fits_in_memory(200.0 * points, f"A limit at {points:.3g} points", "Use a coarser grid.")  # 25 numbers a point
     found = solve(zeta, psi1, psi2, ridge / b_star**2)
     return {
         **risks(problem, found.point),
