@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import core, margin, ridge, simulate, startup
+from benchmarks import core, estimators, margin, ridge, simulate, startup
 from benchmarks.harness import Figure, MachineUse
 from benchmarks.report import provenance, table, write
 
@@ -24,6 +24,8 @@ BENCHMARKS: dict[str, Benchmark] = {
         ridge.ridge_path,
         margin.margin_curve,
         margin.hard_margin,
+        estimators.two_layer_regressor,
+        estimators.random_features_regressor,
         simulate.one_sample_a_step,
         core.exact_nt_against_sgd,
         simulate.sgd_against_torch,

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from lazyscope.estimators.feature_map import RandomFeatureMap as RandomFeatureMap
     from lazyscope.estimators.random_features import RandomFeaturesClassifier as RandomFeaturesClassifier
     from lazyscope.estimators.random_features import RandomFeaturesRegressor as RandomFeaturesRegressor
+    from lazyscope.estimators.two_layer import TwoLayerClassifier as TwoLayerClassifier
+    from lazyscope.estimators.two_layer import TwoLayerRegressor as TwoLayerRegressor
     from lazyscope.limits.optimal_ridge import optimal_ridge as optimal_ridge
     from lazyscope.limits.ridge_peak import vanishing_peak as vanishing_peak
     from lazyscope.limits.separability import separability_threshold as separability_threshold
@@ -74,6 +76,8 @@ _HOME = {
     "RandomFeatureMap": "estimators.feature_map",
     "RandomFeaturesClassifier": "estimators.random_features",
     "RandomFeaturesRegressor": "estimators.random_features",
+    "TwoLayerClassifier": "estimators.two_layer",
+    "TwoLayerRegressor": "estimators.two_layer",
     "activation_names": "activations",
     "Bayes": "regimes",
     "FixedWeights": "regimes",

@@ -11,6 +11,8 @@ ESTIMATORS = {
     "RandomFeatureMap": "feature_map",
     "RandomFeaturesRegressor": "random_features",
     "RandomFeaturesClassifier": "random_features",
+    "TwoLayerRegressor": "two_layer",
+    "TwoLayerClassifier": "two_layer",
 }
 
 

@@ -50,7 +50,7 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         activation: Any = "relu",
         *,
         scale: Any = "auto",
-        bias: float = 1.0,
+        bias: float = 0.3,
         random_state: Any = None,
     ) -> None:
         self.width = width

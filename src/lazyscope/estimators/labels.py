@@ -65,6 +65,14 @@ class LabelledMixin(ClassifierMixin):
         check_classification_targets(y)
         return X, indices_of(y, self.classes_, owner)
 
+    def _labelled_part(self, X: Any, y: Any, classes: Any, first: bool) -> Any:
+        """Do the same for a call of partial_fit, the first of which must know all classes."""
+        classes = getattr(self, "classes_", None) if classes is None else classes
+        if classes is None:
+            must = "name all classes in the first call of partial_fit"
+            raise InvalidParameter.of(type(self).__name__, "classes", must, None)
+        return self._labelled(X, y, reset=first, classes=classes if first else None)
+
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each class, (n, k); for two classes that of the second, (n,)."""
         values = self._values(X)

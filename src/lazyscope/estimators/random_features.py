@@ -10,17 +10,16 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import MultiOutputMixin, RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
 from lazyscope.estimators.base import sample_weights
 from lazyscope.estimators.labels import LabelledMixin, signs
 from lazyscope.estimators.second_layer import SecondLayer, in_doubles
+from lazyscope.estimators.targets import TargetsMixin
 
 
-class RandomFeaturesRegressor(RegressorMixin, MultiOutputMixin, SecondLayer):
+class RandomFeaturesRegressor(TargetsMixin, SecondLayer):
     """Ridge regression on random features, with the ridge chosen by generalised cross-validation.
 
     Parameters
@@ -65,7 +64,7 @@ class RandomFeaturesRegressor(RegressorMixin, MultiOutputMixin, SecondLayer):
         *,
         ridge: Any = "auto",
         scale: Any = "auto",
-        bias: float = 1.0,
+        bias: float = 0.3,
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -79,7 +78,7 @@ class RandomFeaturesRegressor(RegressorMixin, MultiOutputMixin, SecondLayer):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the neurons and fit; flops nN·min(n, N) and 4m³/3 with m the smaller of n and N."""
-        X, Y, v = self._checked(X, y, sample_weight, reset=True)
+        X, Y, v = self._checked(X, y, sample_weight, least=2)
         if hasattr(self, "_moments"):
             del self._moments
         self._fit_ridge(X, Y, v)
@@ -87,28 +86,18 @@ class RandomFeaturesRegressor(RegressorMixin, MultiOutputMixin, SecondLayer):
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add samples, as if all had been fitted at once; memory O(N²)."""
-        X, Y, v = self._checked(X, y, sample_weight, reset=not hasattr(self, "_moments"))
+        first = not hasattr(self, "_moments")
+        X, Y, v = self._checked(X, y, sample_weight, reset=first, least=2 if first else 1)
         self._add(X, Y, v)
         return self
 
-    def _checked(self, X: Any, y: Any, weight: Any, reset: bool) -> tuple[Any, FloatArray, FloatArray | None]:
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True, y_numeric=True,
-            reset=reset, ensure_min_samples=2 if reset else 1,
-        )  # fmt: skip
-        self._one_target = y.ndim == 1
-        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        return X, Y, sample_weights(weight, X, type(self).__name__)
-
     def predict(self, X: Any) -> FloatArray:
         """Return f(x), (n,) or (n, k); 2ndN flops."""
-        values = self._values(X)
-        return values[:, 0] if self._one_target else values
+        return self._shaped(self._values(X))
 
     def predict_path(self, X: Any) -> FloatArray:
         """Return f(x) for every λ of `ridges_`: (R, n) or (R, n, k)."""
-        values = self._path_values(X)
-        return values[:, :, 0] if self._one_target else values
+        return self._shaped(self._path_values(X))
 
     @property
     def coef_(self) -> FloatArray:
@@ -151,7 +140,7 @@ class RandomFeaturesClassifier(LabelledMixin, SecondLayer):
         method: str = "ridge",
         ridge: Any = "auto",
         scale: Any = "auto",
-        bias: float = 1.0,
+        bias: float = 0.3,
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -202,10 +191,7 @@ class RandomFeaturesClassifier(LabelledMixin, SecondLayer):
         owner, first = type(self).__name__, not hasattr(self, "_moments")
         if self.method != "ridge":
             raise InvalidParameter.of(owner, "method", 'be "ridge" for partial_fit', repr(self.method))
-        classes = getattr(self, "classes_", None) if classes is None else classes
-        if classes is None:
-            raise InvalidParameter.of(owner, "classes", "name all classes in the first call of partial_fit", None)
-        X, indices = self._labelled(X, y, reset=first, classes=classes if first else None)
+        X, indices = self._labelled_part(X, y, classes, first)
         self._add(X, signs(indices, len(self.classes_)), sample_weights(sample_weight, X, owner))
         return self
 

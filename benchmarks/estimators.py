@@ -1,0 +1,92 @@
+"""What the scikit-learn estimators cost, against scikit-learn's own and against explicit Jacobians."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+import lazyscope as ls
+from benchmarks.harness import Bound, Figure, interleaved
+
+RIDGES = np.geomspace(1e-6, 1e1, 50)
+RIDGE_CV = Bound(1.0, at_least=True)
+GRID_SEARCH = Bound(5.0, at_least=True)
+PER_EPOCH = Bound(2.0, at_least=True)
+FOLDS = 5
+
+
+def _regression(n: int, d: int, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndarray]:
+    """A sum of ridge functions with a little noise, scaled to variance one."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    u = X @ rng.standard_normal((d, 5)) / np.sqrt(d)
+    y = np.tanh(u).sum(axis=1) + 0.3 * (u**2).sum(axis=1) + 0.1 * rng.standard_normal(n)
+    return X.astype(dtype), ((y - y.mean()) / y.std()).astype(dtype)
+
+
+def random_features_regressor(repeats: int = 3) -> Iterable[Figure]:
+    """50 ridges and the choice among them: against RidgeCV and GridSearchCV over Ridge, on the same features."""
+    from sklearn.linear_model import Ridge, RidgeCV
+    from sklearn.model_selection import GridSearchCV
+
+    for n, N, d in ((4000, 500, 50), (800, 1500, 50)):
+        X, y = _regression(n, d)
+        Phi = ls.RandomFeatureMap(N, random_state=0).fit_transform(X)
+        found: dict[str, Any] = {}
+
+        def ours(X: Any = X, y: Any = y, N: int = N, found: dict[str, Any] = found) -> None:
+            found["ours"] = ls.RandomFeaturesRegressor(N, ridge=RIDGES, random_state=0).fit(X, y)
+
+        def ridge_cv(Phi: Any = Phi, y: Any = y, n: int = n, found: dict[str, Any] = found) -> None:
+            found["RidgeCV"] = RidgeCV(n * RIDGES).fit(Phi, y)
+
+        def grid(Phi: Any = Phi, y: Any = y, n: int = n) -> None:
+            GridSearchCV(Ridge(), {"alpha": list(n * RIDGES)}, cv=FOLDS).fit(Phi, y)
+
+        # a single round of the grid: it takes minutes where the others take a second
+        seconds = interleaved({"ours": ours, "RidgeCV": ridge_cv}, repeats)
+        slow = interleaved({"ours": ours, "grid": grid}, 1, warm_up=False)
+        what = f"RandomFeaturesRegressor, {len(RIDGES)} ridges, n = {n}, N = {N}"
+        note = "ours draws the features too; the peers are given them"
+        extra = {"ridge": found["ours"].ridge_, "ridge of RidgeCV": found["RidgeCV"].alpha_ / n}
+        yield Figure(what, seconds["ours"], seconds["RidgeCV"], "RidgeCV", RIDGE_CV, note=note, extra=extra)
+        yield Figure(what, slow["ours"], slow["grid"], f"GridSearchCV over Ridge, {FOLDS} folds", GRID_SEARCH)
+
+
+def two_layer_regressor(repeats: int = 3, epochs: int = 10) -> Iterable[Figure]:
+    """An epoch of Adam on batches of 200, and the accuracy after as many epochs as MLPRegressor's."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPRegressor
+
+    common = {"batch_size": 200, "tol": 0.0, "n_iter_no_change": 10**6, "random_state": 0}
+    for n, N, d, dtype in (
+        (10_000, 200, 50, np.float64),
+        (10_000, 1000, 100, np.float64),
+        (10_000, 200, 50, np.float32),
+    ):
+        X, y = _regression(n + 2000, d, dtype)
+
+        def fit(model: Any, X: Any = X, y: Any = y, n: int = n) -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                return model.fit(X[:n], y[:n])
+
+        def ours(iterations: int, N: int = N, fit: Any = fit) -> Any:
+            return fit(ls.TwoLayerRegressor(N, max_iter=iterations, **common))
+
+        def theirs(iterations: int, N: int = N, fit: Any = fit) -> Any:
+            return fit(MLPRegressor(hidden_layer_sizes=(N,), max_iter=iterations, **common))
+
+        seconds = interleaved(
+            {"ours": lambda ours=ours: ours(epochs), "theirs": lambda theirs=theirs: theirs(epochs)}, repeats
+        )
+        scores = {name: run(3 * epochs).score(X[n:], y[n:]) for name, run in (("ours", ours), ("theirs", theirs))}
+        what = f"TwoLayerRegressor, an epoch, n = {n}, N = {N}, d = {d}, {np.dtype(dtype).name} inputs"
+        yield Figure(
+            what, seconds["ours"] / epochs, seconds["theirs"] / epochs, "MLPRegressor", PER_EPOCH,
+            note=f"R² on fresh samples after {3 * epochs} epochs: {scores['ours']:.4f} against {scores['theirs']:.4f}",
+            extra={"r2": scores["ours"], "r2 of MLPRegressor": scores["theirs"]},
+        )  # fmt: skip

@@ -1,0 +1,34 @@
+"""Numbers as targets, one or several, and back: what every regressor shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from lazyscope.checks import FloatArray
+from lazyscope.estimators.base import sample_weights
+
+
+class TargetsMixin(RegressorMixin, MultiOutputMixin):
+    """A regressor that works on targets (n, k), and remembers whether they came as (n,)."""
+
+    _one_target: bool
+
+    def _checked(
+        self, X: Any, y: Any, weight: Any, *, reset: bool = True, least: int = 1
+    ) -> tuple[Any, FloatArray, FloatArray | None]:
+        """Check and return X, Y (n, k) and the weights."""
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True, y_numeric=True,
+            reset=reset, ensure_min_samples=least,
+        )  # fmt: skip
+        self._one_target = y.ndim == 1
+        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        return X, Y, sample_weights(weight, X, type(self).__name__)
+
+    def _shaped(self, values: FloatArray) -> FloatArray:
+        """Drop the last dimension where targets had one only."""
+        return values[..., 0] if self._one_target else values

@@ -1,0 +1,221 @@
+"""Trained networks on data: gradients, steps, stopping, and what a user may do wrong."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from lazyscope.activations import Activation
+from lazyscope.errors import InvalidParameter, NotConverged
+from lazyscope.estimators.network import TwoLayerNetwork
+from lazyscope.estimators.training import Plan, Samples
+from lazyscope.estimators.two_layer import TwoLayerClassifier, TwoLayerRegressor
+
+
+def network(sigma, kind, k, dtype=np.float64):
+    rng = np.random.default_rng(0)
+    W, A = rng.standard_normal((6, 4)), rng.standard_normal((6, k))
+    return TwoLayerNetwork(W.astype(dtype), A.astype(dtype), Activation(sigma), kind, batch=8)
+
+
+def batch(k, kind):
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.standard_normal((7, 3)), np.ones(7)])
+    if kind == "square":
+        Y = rng.standard_normal((7, k))
+    else:
+        labels = rng.integers(0, max(2, k), 7)
+        Y = (labels[:, None] == np.arange(k)).astype(float) if k > 1 else labels[:, None].astype(float)
+    return X, Y, rng.random(7)
+
+
+@pytest.mark.parametrize("sigma", ["relu", "tanh", "square", "softplus"])
+@pytest.mark.parametrize(("kind", "k"), [("square", 1), ("square", 3), ("logistic", 1), ("logistic", 3)])
+def test_the_gradient_is_that_of_differences(sigma, kind, k):
+    net, (X, Y, v) = network(sigma, kind, k), batch(k, kind)
+
+    def loss(theta):
+        net.theta[:] = theta
+        return v @ net.losses(net.outputs(X), Y)
+
+    start = net.theta.copy()
+    net.backward(X, net.outputs(X), Y, v)
+    h, eye = 1e-6, np.eye(len(start))
+    numerical = [(loss(start + h * e) - loss(start - h * e)) / (2 * h) for e in eye]
+    np.testing.assert_allclose(net.gradient, numerical, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("sigma", ["relu", "tanh", "gelu"])
+def test_float32_follows_float64(sigma):
+    X, Y, v = batch(2, "square")
+    nets = [network(sigma, "square", 2, dtype) for dtype in (np.float64, np.float32)]
+    for net in nets:
+        x, y, w = (part.astype(net.theta.dtype) for part in (X, Y, v))
+        for _ in range(20):
+            net.backward(x, net.outputs(x), y, w)
+            net.adam(1e-2, 1e-3)
+    np.testing.assert_allclose(nets[1].theta, nets[0].theta, atol=2e-4)
+
+
+def test_a_step_of_adam_is_the_paper_s():
+    net, (X, Y, v) = network("tanh", "square", 1), batch(1, "square")
+    theta = net.theta.copy()
+    m, u, decay = np.zeros_like(theta), np.zeros_like(theta), 0.01
+    decayed = np.ones(len(theta))
+    decayed[3:24:4] = decayed[-1] = 0.0  # offsets of the neurons, and the constant
+    for t in range(1, 5):
+        net.backward(X, net.outputs(X), Y, v)
+        g = net.gradient + decay * decayed * theta
+        m, u = 0.9 * m + 0.1 * g, 0.999 * u + 0.001 * g * g
+        theta -= 0.05 * (m / (1 - 0.9**t)) / (np.sqrt(u / (1 - 0.999**t)) + 1e-8 / np.sqrt(1 - 0.999**t))
+        net.adam(0.05, decay)
+        np.testing.assert_allclose(net.theta, theta, rtol=1e-10)
+
+
+def test_a_step_of_sgd_is_nesterov_s():
+    net, (X, Y, v) = network("tanh", "square", 1), batch(1, "square")
+    theta, velocity = net.theta.copy(), 0.0
+    for _ in range(3):
+        net.backward(X, net.outputs(X), Y, v)
+        velocity = 0.9 * velocity - 0.1 * net.gradient
+        theta += 0.9 * velocity - 0.1 * net.gradient
+        net.momentum(0.1, 0.0, 0.9)
+        np.testing.assert_allclose(net.theta, theta, rtol=1e-12)
+
+
+@pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
+def test_schedules_start_at_the_rate_and_end_at_zero(schedule):
+    plan = Plan.of(TwoLayerRegressor(schedule=schedule, learning_rate=0.5))
+    assert plan.rate(0.0) == 0.5
+    assert plan.rate(1.0) == (0.5 if schedule == "constant" else pytest.approx(0.0, abs=1e-15))
+
+
+def test_batches_hold_every_sample_once():
+    X = np.arange(23.0)[:, None]
+    samples = Samples.of(X, X, None, np.float32)
+    seen = [float(x[0]) for part, _, _ in samples.batches(np.random.default_rng(0).permutation(23), 5) for x in part]
+    assert sorted(seen) == list(range(23))
+    sizes = [len(part) for part, _, _ in samples.batches(np.arange(23), 5)]
+    assert max(sizes) <= 5 and max(sizes) - min(sizes) <= 1
+
+
+def test_regression_learns_what_is_not_linear():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1500, 4))
+    Y = np.column_stack([X[:, 0] * X[:, 1], 100.0 * np.abs(X[:, 2])]) + 7.0
+    model = TwoLayerRegressor(80, schedule="cosine", learning_rate=0.02, max_iter=60, random_state=0)
+    model.fit(X[:1000], Y[:1000])
+    assert model.score(X[1000:], Y[1000:]) > 0.9
+    np.testing.assert_allclose(
+        model.predict(X),
+        np.maximum(X @ model.layer_.W.T + model.layer_.b, 0) @ model.coef_.T + model.intercept_,
+        rtol=1e-8,
+    )
+    assert model.n_iter_ == 60 == len(model.loss_curve_) and model.loss_curve_[-1] < 0.1 * model.loss_curve_[0]
+
+
+def test_one_seed_one_network():
+    X, y = load_diabetes(return_X_y=True)
+    models = [TwoLayerRegressor(30, schedule="linear", max_iter=5, random_state=s).fit(X, y) for s in (3, 3, 4)]
+    assert np.array_equal(models[0].coef_, models[1].coef_)
+    assert not np.array_equal(models[0].coef_, models[2].coef_)
+
+
+def test_early_stopping_keeps_the_best_network_on_held_out_samples():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = TwoLayerClassifier(50, learning_rate=0.03, early_stopping=True, random_state=0).fit(X, y)
+    curve = model.validation_curve_
+    assert model.n_iter_ == len(curve) < 200
+    best = int(np.argmin(curve))
+    assert len(curve) - 1 - best >= model.n_iter_no_change - 1  # it waited that long for a better one
+
+
+def test_training_that_is_not_over_warns_and_a_schedule_does_not():
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="stopped after max_iter = 3 epochs"):
+        TwoLayerRegressor(10, max_iter=3).fit(X, y)
+    TwoLayerRegressor(10, max_iter=3, schedule="cosine").fit(X, y)  # a warning would be an error here
+
+
+def test_divergence_is_an_error_with_advice():
+    X, y = load_diabetes(return_X_y=True)
+    model = TwoLayerRegressor(20, "square", solver="sgd", learning_rate=1e3, random_state=0)
+    with pytest.raises(NotConverged, match=r"diverged in epoch .* smaller learning_rate than 1000"):
+        model.fit(X, y)
+
+
+def test_partial_fit_goes_on_where_it_stopped():
+    X, y = load_digits(return_X_y=True)
+    X = X[:600] / 16
+    model = TwoLayerClassifier(40, learning_rate=0.01, random_state=0)
+    scores = []
+    for epoch in range(12):
+        model.partial_fit(X, y[:600], classes=np.arange(10) if epoch == 0 else None)
+        scores.append(model.score(X, y[:600]))
+    assert scores[-1] > 0.95 > scores[0] and model.n_iter_ == 12
+    target = TwoLayerRegressor(40, learning_rate=0.01, random_state=0)
+    for _ in range(3):
+        target.partial_fit(X, y[:600])
+    assert target.n_iter_ == 3
+
+
+@pytest.mark.parametrize("model", [TwoLayerRegressor, TwoLayerClassifier])
+def test_sparse_input_and_weights(model):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300], y[:300] % 3
+    settings = {"max_iter": 4, "schedule": "linear", "precision": "float64", "random_state": 0}
+    dense = model(20, **settings).fit(X, y)
+    thin = model(20, **settings).fit(sparse.csr_array(X), y)
+    np.testing.assert_allclose(thin.predict(sparse.csr_array(X)), dense.predict(X), rtol=1e-9)
+    v = (np.arange(300) < 150).astype(float)
+    half = model(20, **settings).fit(X, y, sample_weight=3.0 * v)
+    alone = model(20, **settings).fit(X[:150], y[:150])
+    np.testing.assert_allclose(half.predict(X), alone.predict(X), rtol=1e-7)
+
+
+def test_probabilities_are_those_of_the_scores():
+    X, y = load_digits(return_X_y=True)
+    for classes in (2, 4):
+        kept = y < classes
+        model = TwoLayerClassifier(20, max_iter=5, schedule="linear", random_state=0).fit(X[kept], y[kept])
+        P, F = model.predict_proba(X[kept]), model.decision_function(X[kept])
+        np.testing.assert_allclose(P.sum(axis=1), 1.0)
+        if classes == 2:
+            np.testing.assert_allclose(P[:, 1], 1.0 / (1.0 + np.exp(-F)))
+        else:
+            assert np.array_equal(np.argmax(P, axis=1), np.argmax(F, axis=1))
+
+
+def test_grids_and_pipelines():
+    frame, y = load_diabetes(return_X_y=True, as_frame=True)
+    model = make_pipeline(StandardScaler(), TwoLayerRegressor(schedule="cosine", max_iter=20, random_state=0))
+    search = GridSearchCV(model, {"twolayerregressor__width": [5, 30]}, cv=3).fit(frame, y)
+    assert search.best_score_ > 0.3
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"solver": "lbfgs"}, "solver parameter of TwoLayerRegressor must be one of adam, sgd"),
+        ({"schedule": "exp"}, "schedule parameter .* constant, linear, cosine"),
+        ({"learning_rate": 0.0}, "learning_rate parameter .* must be positive"),
+        ({"weight_decay": -1.0}, "weight_decay parameter .* must be zero or positive"),
+        ({"momentum": 1.0}, "momentum parameter .* below 1"),
+        ({"batch_size": 0}, "batch_size parameter .* whole number"),
+        ({"max_iter": 0}, "max_iter parameter .* whole number"),
+        ({"early_stopping": True, "validation_fraction": 1.5}, "validation_fraction parameter .* below 1"),
+        ({"early_stopping": True, "validation_fraction": 0.9999}, "validation_fraction parameter .* both sides"),
+        ({"precision": "half"}, "precision parameter"),
+        ({"activation": "sign"}, "activation parameter .* must have a derivative"),
+    ],
+)
+def test_bad_parameters_are_refused_in_one_line(parameters, said):
+    X, y = load_diabetes(return_X_y=True)
+    with pytest.raises(InvalidParameter, match=said) as caught:
+        TwoLayerRegressor(**parameters).fit(X, y)
+    assert "\n" not in str(caught.value)
