@@ -63,7 +63,7 @@ def test_random_features_of_the_issue():
 def test_separability_thresholds_of_the_issue(signal, expected):
     found = separability_threshold(LinearLabels(signal), ISOTROPIC)
     assert float(found.ratio) == pytest.approx(expected, abs=5e-8)
-    assert float(found.samples) == pytest.approx(1 / float(found.ratio))
+    assert float(found.samples_per_feature) == pytest.approx(1 / float(found.ratio))
 
 
 # -- the loss: closed form in Z and a Gauss rule in T, against quadrature in both -------------------------------------
@@ -157,7 +157,8 @@ def test_closed_forms_of_the_spectrum_by_integration(psi1, t):
     found = averages(t, np.array([psi1, b1**2, b_star**2]), np.empty((3, 0)))
     part = lam / (lam + t)
     sums = [part, -part / (lam + t), part**2, -2 * part**2 / (lam + t)]
-    expected = [*(share @ s for s in sums), *(alpha @ s for s in sums), 1 - alpha @ part]
+    B, B1, b, b_slope = (alpha @ s for s in sums)
+    expected = [*(share @ s for s in sums), B, B1, b - B**2, b_slope - 2 * B * B1, 1 - B]
     assert found == pytest.approx(expected, rel=1e-9)
     given = averages(t, np.array([1 - alpha.sum(), 0.0, 0.0]), np.stack([lam, share, alpha]))
     assert given == pytest.approx(found, rel=1e-9)

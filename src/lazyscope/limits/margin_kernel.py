@@ -43,8 +43,7 @@ def equations(
 
     Return the largest residual, infinity outside the domain.
     """
-    A, A1, a, a1, B, B1, b, b1, hidden = averages(t, law, points)
-    spread, spread1 = b - B * B, b1 - 2.0 * B * B1
+    A, A1, a, a1, B, B1, spread, spread1, hidden = averages(t, law, points)
     C2 = a + v * v * spread
     if not (C2 > 0.0 and A > 0.0):
         return math.inf
@@ -191,15 +190,15 @@ def results(
 ) -> None:
     """Write κ, c₁, c₂, error, share of support vectors and residual of the four equations (relative) into `out`."""
     mu, v, t = y[0], y[1], y[2]
-    _, A1, a, _, B, B1, b, _, _ = averages(t, law, points)
-    C, norm = math.sqrt(a + v * v * (b - B * B)), math.sqrt(-A1 - v * v * B1)
+    _, A1, a, _, B, B1, spread, _, _ = averages(t, law, points)
+    C, norm = math.sqrt(a + v * v * spread), math.sqrt(-A1 - v * v * B1)
     c1, c2, rho = v * B / norm, C / norm, v * B / C
     P0, E0, E1, F2, _, _, _, _ = loss(mu, rho, T, p)
     F = math.sqrt(F2)
     D, slope = -(E1 + rho * P0) / F, P0 / (F * c2)  # ∂₁F − c₁∂₂F/c₂ and ∂₂F/c₂
     total = c1 * c1 + c2 * c2
     first = abs(c1 + D / slope * B) / math.sqrt(total)
-    second = abs((D * D * b + psi * a) / (slope * slope) - total) / total
+    second = abs((D * D * (spread + B * B) + psi * a) / (slope * slope) - total) / total
     third = abs(-(D * D * B1 + psi * A1) / (slope * slope) - 1.0)
     fourth = abs(mu * E0 / F - t * slope / c2) / F
     out[0], out[1], out[2] = mu * c2, c1, c2

@@ -22,10 +22,11 @@ from lazyscope.limits.margin_loss import machine_code
 
 @machine_code
 def averages(t: float, law: FloatArray, points: FloatArray) -> tuple[float, ...]:
-    """A, A′, A + tA′ = ⟨λ²/(λ+t)²⟩ and its slope, then the same of B, primes being slopes in t; last 1 − B.
+    """A, A′, A + tA′ = ⟨λ²/(λ+t)²⟩ and its slope; B, B′, B + tB′ − B² and its slope; 1 − B. Primes are slopes in t.
 
     `points` holds λ, its share and α in rows, and law[0] is 1 − Σα; without any column of points,
-    law = (ψ₁, b₁², b⋆²) is that of random features. 1 − B has all its digits, which t → 0 and r → 1 need.
+    law = (ψ₁, b₁², b⋆²) is that of random features. As t → 0 and r → 1, B → 1: the last three are then sums of what is
+    small, so that they keep their digits.
 
     >>> import numpy as np
     >>> isotropic = np.ones((3, 1))
@@ -42,10 +43,11 @@ def averages(t: float, law: FloatArray, points: FloatArray) -> tuple[float, ...]
 
 @machine_code
 def _of_points(t: float, hidden: float, points: FloatArray) -> tuple[float, ...]:
-    A = A1 = a = a1 = B = B1 = b = b1 = 0.0
+    A = A1 = a = a1 = B = B1 = spread = spread1 = 0.0
+    h, h1 = hidden, 0.0
     for k in range(points.shape[1]):
         total = points[0, k] + t
-        part = points[0, k] / total
+        part, rest = points[0, k] / total, t / total
         slope, square = -part / total, part * part
         square_slope = 2.0 * part * slope
         share, aligned = points[1, k], points[2, k]
@@ -55,10 +57,11 @@ def _of_points(t: float, hidden: float, points: FloatArray) -> tuple[float, ...]
         a1 += share * square_slope
         B += aligned * part
         B1 += aligned * slope
-        b += aligned * square
-        b1 += aligned * square_slope
-        hidden += aligned * t / total
-    return A, A1, a, a1, B, B1, b, b1, hidden
+        h += aligned * rest
+        h1 += aligned * part / total
+        spread += aligned * rest * rest
+        spread1 += 2.0 * aligned * rest * part / total
+    return A, A1, a, a1, B, B1, hidden + spread - h * h, spread1 - 2.0 * h * h1, h
 
 
 @machine_code
@@ -82,4 +85,5 @@ def _of_random_features(t: float, psi1: float, signal: float, noise: float) -> t
     a = A * A + t * t * y1 / (bottom * bottom)
     a1 = 2.0 * A * A1 + (2.0 * t * y1 - t * t * signal * B2) / (bottom * bottom)
     a1 -= 2.0 * t * t * y1 * (1.0 + y1) / (bottom * bottom * bottom)
-    return A, A1, a, a1, B, B1, B + t * B1, 2.0 * B1 + t * B2, x * m
+    h = x * m
+    return A, A1, a, a1, B, B1, h * (1.0 - h) + t * B1, 2.0 * h * B1 + t * B2, h

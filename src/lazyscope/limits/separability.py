@@ -51,10 +51,10 @@ def separability_threshold(
     Returns
     -------
     xarray.Dataset
-        `ratio`, N/n at the threshold: above it data are separable, with probability → 1. `samples` is its inverse n/N,
-        `seen` the correlation r of the score with its best linear prediction from the features; for random features the
-        other of `psi1` and `psi2`. Labels without noise that features see in full are always separable: `ratio` is 0
-        and `samples` ∞.
+        `ratio`, N/n at the threshold: above it data are separable, with probability → 1. `samples_per_feature` is its
+        inverse, `seen` the correlation r of the score with its best linear prediction from the features; for random
+        features the other of `psi1` and `psi2`. Labels without noise that features see in full are always separable:
+        `ratio` is 0 and `samples_per_feature` ∞.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def separability_threshold(
         must = "be RandomFeatures, IsotropicFeatures or GaussianFeatures"
         raise InvalidParameter.of(_OWNER, "regime", must, type(regime).__name__)
     with np.errstate(divide="ignore"):
-        columns["samples"] = 1.0 / columns["ratio"]
+        columns["samples_per_feature"] = 1.0 / columns["ratio"]
     return dataset(
         coordinates,
         {key: (dims, column if dims else column[0]) for key, column in columns.items()},
