@@ -15,6 +15,7 @@ differences, no automatic differentiation: rounding alone, float32 or float64.
 
 from __future__ import annotations
 
+from functools import partial
 from math import factorial, inf, pi, sqrt
 from typing import Any
 
@@ -24,13 +25,12 @@ from numpy.typing import NDArray
 
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, whole_number
-from lazyscope.compiled import compiled
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.exponential import exp_into, tanh_into
+from lazyscope.exponential import exp_in_place, tanh_in_place
 
 _ANALYTIC = ("tanh", "sigmoid", "softplus", "erf", "gelu", "silu", "sin", "cos")
 _POLYNOMIALS = {"square": Polynomial([0, 0, 1]), "cube": Polynomial([0, 0, 0, 1])}
-_BLOCK = 1024  # points at once: a few rows of them stay in the first-level cache
+_BLOCK = 1 << 14  # points at once: the rows of c stay in the second-level cache
 
 
 def smoothness(sigma: Activation) -> float:
@@ -102,17 +102,15 @@ def taylor_coefficients(
     require_smooth(sigma, max(0, order - 1))  # σ^{(order)} itself must be a function
     c = np.empty((order + 1, *u.shape), dtype=u.dtype) if out is None else out
     flat, points = c.reshape(order + 1, -1), np.ravel(u)
-    if sigma.rectified is not None:
-        _rectified(sigma, points, flat)
-        return c
     exact = polynomial(sigma)
     if exact is not None:
         for k in range(order + 1):
             flat[k] = exact.deriv(k)(points) / factorial(k) if k else exact(points)
         return c
-    for start in range(0, points.size, 1 << 15):
-        part = slice(start, start + (1 << 15))
-        _RULES[sigma.name](points[part], flat[:, part])
+    rule = partial(_rectified, sigma) if sigma.rectified is not None else _RULES[sigma.name]
+    for start in range(0, points.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        rule(points[part], flat[:, part])
     return c
 
 
@@ -123,89 +121,62 @@ def _rectified(sigma: Activation, u: NDArray[Any], c: NDArray[Any]) -> None:
     """u₊^p/p! for parity 0; for |u| and sign (parity ±1) plus or minus the mirror image."""
     shape = sigma.rectified
     assert shape is not None
-    _rectified_powers(u, c, shape.power, _factors(shape.power, len(c), c.dtype))
+    _rectified_powers(u, c, shape.power)
     if shape.parity:
         mirror = np.empty_like(c)
-        _rectified_powers(-u, mirror, shape.power, _factors(shape.power, len(c), c.dtype))
+        _rectified_powers(-u, mirror, shape.power)
         mirror[1::2] *= -1
         c += shape.parity * mirror
 
 
-def _factors(p: int, orders: int, dtype: Any) -> NDArray[Any]:
-    return np.array([1.0 / (factorial(p - k) * factorial(k)) if k <= p else 0.0 for k in range(orders)], dtype=dtype)
+def _rectified_powers(u: NDArray[Any], c: NDArray[Any], p: int) -> None:
+    """c_k = u₊^{p−k}/((p−k)! k!), each power once; c_p is the step 1{u > 0}."""
+    positive = np.maximum(u, 0)
+    power = np.asarray(u > 0, dtype=c.dtype)
+    c[p + 1 :] = 0
+    for k in range(p, -1, -1):
+        if k < p:
+            power *= positive
+        if k < len(c):
+            np.multiply(power, c.dtype.type(1.0 / (factorial(p - k) * factorial(k))), out=c[k])
 
 
-@compiled
-def _rectified_powers(u: NDArray[Any], c: NDArray[Any], p: int, factors: NDArray[Any]) -> None:
-    """c_k = u₊^{p−k}/((p−k)! k!), from the highest order down, each power once; c_p is the step 1{u > 0}."""
-    orders, n = c.shape
-    zero, one = u.dtype.type(0.0), u.dtype.type(1.0)
-    for start in range(0, n, _BLOCK):
-        stop = min(n, start + _BLOCK)
-        power = np.empty(stop - start, dtype=c.dtype)
-        for i in range(start, stop):
-            power[i - start] = one if u[i] > zero else zero
-        for k in range(p, -1, -1):
-            if k < p:
-                for i in range(start, stop):
-                    power[i - start] *= u[i]
-            if k < orders:
-                factor = factors[k]
-                for i in range(start, stop):
-                    c[k, i] = factor * power[i - start]
-        for k in range(p + 1, orders):
-            for i in range(start, stop):
-                c[k, i] = zero
-
-
-@compiled
-def _riccati(c: NDArray[Any], constants: NDArray[Any]) -> None:
-    """y′ = α + βy + γy², from c_0 on; constants = (α, β, γ, 1, 1/2, 1/3, …)."""
-    orders, n = c.shape
-    alpha, beta, gamma = constants[0], constants[1], constants[2]
-    for start in range(0, n, _BLOCK):
-        stop = min(n, start + _BLOCK)
-        square = np.empty(stop - start, dtype=c.dtype)
-        for k in range(orders - 1):
-            square[:] = gamma - gamma
-            for j in range((k + 1) // 2):  # Σ_j c_j c_{k−j} is symmetric: half of it twice
-                for i in range(start, stop):
-                    square[i - start] += c[j, i] * c[k - j, i]
-            half = k // 2
-            if k % 2 == 0:
-                for i in range(start, stop):
-                    square[i - start] += square[i - start] + c[half, i] * c[half, i]
-            else:
-                for i in range(start, stop):
-                    square[i - start] += square[i - start]
-            over = constants[3 + k]
-            if k == 0:
-                for i in range(start, stop):
-                    c[1, i] = alpha + beta * c[0, i] + gamma * square[i - start]
-            else:
-                for i in range(start, stop):
-                    c[k + 1, i] = over * (beta * c[k, i] + gamma * square[i - start])
-
-
-def _riccati_constants(alpha: float, beta: float, gamma: float, c: NDArray[Any]) -> NDArray[Any]:
-    return np.array([alpha, beta, gamma, *(1.0 / (k + 1) for k in range(len(c)))], dtype=c.dtype)
+def _riccati(c: NDArray[Any], alpha: float, beta: float, gamma: float) -> None:
+    """y′ = α + βy + γy², from c_0 on."""
+    term = np.empty_like(c[0])
+    for k in range(len(c) - 1):
+        following = c[k + 1]
+        np.multiply(c[0], c[k], out=following)
+        for j in range(1, k + 1):
+            np.multiply(c[j], c[k - j], out=term)
+            following += term
+        following *= c.dtype.type(gamma)
+        if beta:
+            following += c.dtype.type(beta) * c[k]
+        if k == 0:
+            following += c.dtype.type(alpha)
+        following /= k + 1
 
 
 def _tanh(u: NDArray[Any], c: NDArray[Any]) -> None:
-    tanh_into(u, c[0])
-    _riccati(c, _riccati_constants(1.0, 0.0, -1.0, c))
+    c[0] = u
+    tanh_in_place(c[0])
+    _riccati(c, 1.0, 0.0, -1.0)
 
 
 def _sigmoid(u: NDArray[Any], c: NDArray[Any]) -> None:
-    tanh_into(0.5 * u, c[0])  # (1 + tanh(u/2))/2 neither over- nor underflows
+    np.multiply(u, 0.5, out=c[0])  # (1 + tanh(u/2))/2 neither over- nor underflows
+    tanh_in_place(c[0])
     c[0] += 1
     c[0] *= 0.5
-    _riccati(c, _riccati_constants(0.0, 1.0, -1.0, c))
+    _riccati(c, 0.0, 1.0, -1.0)
 
 
 def _gaussian(u: NDArray[Any], c: NDArray[Any], kappa: float, scale: float) -> None:
     """scale·e^{−κu²/2}."""
-    exp_into(u * u * u.dtype.type(-0.5 * kappa), c[0])
+    np.multiply(u, u, out=c[0])
+    c[0] *= u.dtype.type(-0.5 * kappa)
+    exp_in_place(c[0])
     c[0] *= u.dtype.type(scale)
     for k in range(len(c) - 1):
         np.multiply(u, c[k], out=c[k + 1])

@@ -177,3 +177,37 @@ def test_bad_input_is_refused_in_one_line():
         model.network(W, X[:, 1:])
     with pytest.raises(ls.InvalidParameter, match="signs"):
         TaylorModel(model.W0, 2 * model.a, model.sigma)
+
+
+def test_memory_of_an_earlier_expansion_can_be_used_again():
+    model, X, W, _, V = case("tanh")
+    first = model.expand(W, X, upto(2), derivatives=2)
+    wanted = model.expand(V, X, upto(3), derivatives=2)
+    again = model.expand(V, X, upto(3), derivatives=2, reuse=first)
+    assert again.D is first.D and again.E is first.E
+    assert np.array_equal(again.D, wanted.D) and np.array_equal(again.E, wanted.E)
+    assert model.expand(W, X[:2], 2, reuse=first).D.shape == (model.m, 2)
+
+
+@pytest.mark.parametrize("name", ["relu2", "relu3", "relu4", "relu5", "tanh", "sigmoid", "softplus"])
+def test_the_fused_pass_equals_the_table_of_coefficients(name):
+    """Two routes to v, v′ and v″: coefficients in registers, and from `taylor_coefficients` by way of `combine`."""
+    from lazyscope.derivatives import smoothness, taylor_coefficients
+    from lazyscope.simulate.taylor_pieces import add_pieces, combine
+
+    rng = np.random.default_rng(0)
+    sigma = Activation(name)
+    u, z, a = rng.standard_normal((3, 700)), rng.standard_normal((3, 700)), np.array([1.0, -1.0, 1.0])
+    for order in range(1, int(min(4, smoothness(sigma))) + 1):
+        kept = (rng.random(order + 1) < 0.7).astype(float)
+        kept[order] = 1.0
+        results = []
+        for route in ("fused", "table"):
+            total, slope, curvature = np.zeros(700), np.empty((3, 700)), np.empty((3, 700))
+            if route == "fused":
+                add_pieces(sigma, kept, u.copy(), z, a, total, slope, curvature)
+            else:
+                combine(taylor_coefficients(sigma, u, order), kept, z, a, total, slope, curvature)
+            results.append((total, slope, curvature))
+        for fused, table in zip(*results, strict=True):
+            assert fused == pytest.approx(table, rel=1e-12, abs=1e-13)

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from threading import local
 from typing import Any, TypeVar
+
+from numpy.typing import DTypeLike, NDArray
 
 _ENTRIES = 1 << 16  # of a block: 0.25 MB in float32, 0.5 MB in float64
 _SMALL = 2e7  # flops that are not worth a second thread
@@ -46,3 +49,22 @@ def _libraries() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController().select(user_api="blas")
+
+
+def scratch(count: int, rows: int, columns: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Return memory of this thread, (count, rows, columns), to be used until the next call: fresh pages cost time.
+
+    >>> import numpy as np
+    >>> scratch(2, 3, 4, np.float64).shape
+    (2, 3, 4)
+    """
+    import numpy as np
+
+    size = count * rows * columns * np.dtype(dtype).itemsize
+    memory = getattr(_own, "memory", None)
+    if memory is None or memory.size < size:
+        memory = _own.memory = np.empty(size, dtype=np.uint8)
+    return memory[:size].view(dtype).reshape(count, rows, columns)
+
+
+_own = local()
