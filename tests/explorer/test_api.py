@@ -48,7 +48,7 @@ def test_the_python_of_an_answer_computes_its_numbers(client, view, state):
     if "lines" in names:
         found = {}
         for name, result in names["lines"].items():
-            label = {"linear_plain": "f^L, no signs", "linear": "f^L, random signs", "quadratic": "f^Q"}.get(name, name)
+            label = {"linear_plain": "f^L", "linear": "f^L, random signs", "quadratic": "f^Q"}.get(name, name)
             found[label] = result if isinstance(result, np.ndarray) else result.risk.values
     else:
         line = names["line"]

@@ -33,9 +33,12 @@ class State(BaseModel):
 
 def slider(
     default: float, low: float, high: float, label: str, help_: str, *, step: float = 0.0, log: bool = False,
-    zero: bool = False, group: str = "theory",
+    zero: bool = False, group: str = "theory", when: dict[str, str] | None = None,
 ) -> Any:  # fmt: skip
-    """Return the field of a number between bounds; `zero` lets a logarithmic slider end at 0 on its left."""
+    """Return the field of a number between bounds; `zero` lets a logarithmic slider end at 0 on its left.
+
+    `when` names the choice under which it has an effect.
+    """
     extra: Any = {
         "label": label,
         "kind": "log" if log else "linear",
@@ -43,13 +46,15 @@ def slider(
         "step": step,
         "low": low,
         "zero": zero,
+        "when": when,
     }
     return Field(default, ge=0.0 if zero else low, le=high, description=help_, json_schema_extra=extra)
 
 
-def choice(default: str, label: str, help_: str, *, group: str = "theory") -> Any:
-    """Return the field of a name from a list (a Literal)."""
-    return Field(default, description=help_, json_schema_extra={"label": label, "kind": "choice", "group": group})
+def choice(default: str, label: str, help_: str, *, names: Sequence[str] | None = None) -> Any:
+    """Return the field of a name from a list (a Literal); `names` are what the page calls them."""
+    extra: Any = {"label": label, "kind": "choice", "group": "theory", "names": None if names is None else list(names)}
+    return Field(default, description=help_, json_schema_extra=extra)
 
 
 def switch(default: bool, label: str, help_: str, *, group: str = "picture") -> Any:
@@ -314,6 +319,9 @@ class View:
                 step=extra.get("step"),
                 zero=extra.get("zero", False),
                 choices=chosen,
+                names=extra.get("names"),
+                when=extra.get("when"),
+                paper=extra.get("paper"),
             )
 
 

@@ -46,10 +46,9 @@ from lazyscope.regimes import NeuralTangent, Taylor
 _QUARTER = 0.25
 _WIDTHS = (100, 316, 1000, 3162, 10_000)
 _PIECES = {
-    "linear_plain": ("f^L, no signs", "nt"),
+    "linear_plain": ("f^L", "nt"),
     "linear": ("f^L, random signs", "signs"),
     "quadratic": ("f^Q", "nn"),
-    "gap": ("f − f^Q, random signs", "gap"),
 }
 CLAIM: dict[str, Any] = {
     "key": "report/coupling",
@@ -68,15 +67,28 @@ class BeyondState(State):
     """Sizes of the pieces against the width, or the error on 2-XOR against the samples."""
 
     what: Literal["coupling", "samples"] = choice(
-        "coupling", "Question", "coupling: pieces of the network against its width; samples: learning 2-XOR."
+        "coupling",
+        "Question",
+        "Pieces of the network against its width, or samples that 2-XOR takes.",
+        names=("pieces against m", "samples for 2-XOR"),
     )
     activation: ActivationName = choice("relu3", "Activation σ", "Twice differentiable, by its name in the library.")
     alpha: float = slider(
-        0.25, 0.0, 0.5, "Exponent α of ‖w_r‖ = m^−α", "¼ leaves f^Q of order one; ½ is the tangent regime.", step=0.01
+        0.25,
+        0.0,
+        0.5,
+        "Exponent α of ‖w_r‖ = m^−α",
+        "¼ leaves f^Q of order one; ½ is the tangent regime.",
+        step=0.01,
+        when={"what": "coupling"},
     )
     d: int = slider(16, 4, 40, "Dimension d", "Of the inputs.", step=2)
-    flip: float = slider(0.0, 0.0, 0.4, "Flipped labels", "Share of wrong labels in 2-XOR.", step=0.05)
-    width: int = slider(200, 50, 500, "Neurons m", "Of the networks that learn 2-XOR.", step=50, group="dots")
+    flip: float = slider(
+        0.0, 0.0, 0.4, "Flipped labels", "Share of wrong labels in 2-XOR.", step=0.05, when={"what": "samples"}
+    )
+    width: int = slider(
+        200, 50, 500, "Neurons m", "Of the networks that learn 2-XOR.", step=50, group="dots", when={"what": "samples"}
+    )
     draws: int = slider(4, 1, 10, "Draws", "Independent draws a dot.", step=1, group="dots")
     seed: int = slider(0, 0, 9999, "Seed", "The same seed draws the same dots.", step=1, group="dots")
 
@@ -117,12 +129,14 @@ def lines(state: BeyondState) -> dict[str, Any]:
     if state.what == "samples":
         return _samples(state)
     grid = Grid.logarithmic(50.0, 20_000.0, 41)
+    found = sizes(state.activation, state.d, state.alpha, grid.values)
+    ends = [values for values in found.values() if np.all(values > 0)]
+    decades = (10.0 ** np.floor(np.log10(np.min(ends))), 10.0 ** np.ceil(np.log10(np.max(ends))))
     picture = Picture(
         f"pieces of a network with σ = {state.activation} in d = {state.d}, ‖w_r‖ = m^−{state.alpha:g}",
         axis("m, number of neurons", log=True),
-        [axis("root mean square", log=True)],
+        [axis("root mean square", log=True, range_=decades)],
     )
-    found = sizes(state.activation, state.d, state.alpha, grid.values)
     for key, values in found.items():
         name, role = _PIECES[key]
         picture.line(name, role, grid.values, values, CLAIM)

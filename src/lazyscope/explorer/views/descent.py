@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
+
 from lazyscope.explorer.views.base import (
     ActivationName,
     Call,
@@ -40,7 +42,7 @@ class DescentState(State):
     """Which of N/d, n/d and λ is on the axis, the values of all three, and the target."""
 
     axis: Literal["psi1", "psi2", "ridge"] = choice(
-        "psi1", "Horizontal axis", "psi1 is N/d, psi2 is n/d, ridge is λ; the slider of the one chosen does not matter."
+        "psi1", "Horizontal axis", "psi1 is N/d, psi2 is n/d, ridge is λ.", names=("N/d", "n/d", "ridge λ")
     )
     psi1: float = slider(2.0, 0.05, 20.0, "Neurons N/d", "ψ₁ = N/d.", log=True)
     psi2: float = slider(3.0, 0.05, 20.0, "Samples n/d", "ψ₂ = n/d.", log=True)
@@ -80,7 +82,7 @@ def lines(state: DescentState) -> dict[str, Any]:
     """Risk along the axis, its bias and variance, and the risk at the best ridge."""
     target, regime, source, python = _problem(state)
     grid = _grid(state)
-    top = 2.5 * (target.energy + 0.4 * target.noise**2)
+    top = float(np.ceil(2.5 * (target.energy + 0.4 * target.noise**2)))  # in steps, so that the axis stands still
     panel = axis("risk (predicting 0: 1 + F⋆²)", log=state.log, range_=None if state.log else (0.0, top))
     picture = Picture(f"{target}; {regime}", axis(_LABELS[state.axis], log=True), [panel])
     sizes: dict[str, Any] = {"psi1": state.psi1, "psi2": state.psi2, "ridge": state.ridge}

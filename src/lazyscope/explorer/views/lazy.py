@@ -39,30 +39,32 @@ from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.simulate.protocol import SGD
 
 LEVELS = r"^(-?\d{1,2}(\.\d{1,3})?(,-?\d{1,2}(\.\d{1,3})?){1,11})?$"
+RATIO, RISK = "N/d, neurons per dimension", "risk (best constant: 1)"
 _POINTS = 80  # of a line
 _SHARES = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # N/d of the dots
 _LARGEST_TRAINED = 120  # d up to which networks are trained while one waits
 
 
+def levels_field(paper: str, label: str = "Spectrum") -> Any:
+    """Return the field of a spectrum; `paper` is what its sliders show while it is the paper's own draw."""
+    extra: Any = {"label": label, "kind": "levels", "group": "theory", "step": 0.05, "paper": paper}
+    help_ = "Quantiles of the spectrum, 2 to 12 numbers with commas, straight between; empty: the paper's."
+    return Field("", pattern=LEVELS, max_length=100, description=help_, json_schema_extra=extra)
+
+
 class LazyState(State):
     """The state that both views share."""
 
-    levels: str = Field(
-        "",
-        pattern=LEVELS,
-        max_length=100,
-        description="Quantiles of the spectrum, 2 to 12 numbers with commas, straight between; empty: the paper's.",
-        json_schema_extra={"label": "Spectrum", "kind": "levels", "group": "theory", "low": 0.0, "step": 0.05},
-    )
+    levels: str = levels_field("1,1")
     activation: ActivationName = choice("square", "Activation σ", "σ of the network, by its name in the library.")
     gamma: float = slider(
         0.0, 0.0, 1.0, "Weights Γ, isotropic to optimal",
         "Covariance of the random features: (1 − γ) I/d + γ times the one that suits the problem.", step=0.05,
     )  # fmt: skip
     rho_max: float = slider(
-        2.0, 1.0, 10.0, "Axis up to N/d", "Largest number of neurons per dimension shown.", step=0.5
+        2.0, 1.0, 10.0, "Axis up to N/d", "Largest number of neurons per dimension.", step=0.5, group="picture"
     )
-    d: int = slider(80, 20, 450, "Dimension d", "Of the inputs: lines are for d → ∞, dots for this d.", step=10)
+    d: int = slider(60, 20, 450, "Dimension d", "Of the inputs: lines are for d → ∞, dots for this d.", step=10)
     draws: int = slider(4, 1, 10, "Draws", "Independent draws a dot.", step=1, group="dots")
     seed: int = slider(0, 0, 9999, "Seed", "The same seed draws the same dots.", step=1, group="dots")
 
@@ -233,7 +235,7 @@ class Setting:
         if verb == "simulate":
             if d > _LARGEST_TRAINED:
                 return []
-            shares = [share for share in shares if share <= 1.0]
+            shares = [share for share in shares if share <= 1.0 and (role == "rf" or share != 0.75)]
         if role == "nn" and not square:
             shares = [share for share in shares if share <= 0.5 and d <= _LARGEST_TRAINED]
         return sorted({max(1, round(share * d)) for share in shares})

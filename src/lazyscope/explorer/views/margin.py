@@ -39,7 +39,7 @@ _LARGEST = 1000  # N or n of a dot: a margin of a second
 class MarginState(State):
     """Which of N/d and n/d is on the axis, the value of the other, and the labels."""
 
-    axis: Literal["psi1", "psi2"] = choice("psi1", "Horizontal axis", "psi1 is N/d, psi2 is n/d.")
+    axis: Literal["psi1", "psi2"] = choice("psi1", "Horizontal axis", "psi1 is N/d, psi2 is n/d.", names=("N/d", "n/d"))
     psi1: float = slider(3.0, 0.1, 10.0, "Neurons N/d", "ψ₁ = N/d, where the axis is n/d.", log=True)
     psi2: float = slider(2.0, 0.1, 10.0, "Samples n/d", "ψ₂ = n/d, where the axis is N/d.", log=True)
     signal: float = slider(4.0, 0.0, 20.0, "Signal ‖β₀‖", "How surely the score decides the label.", step=0.5)
@@ -72,7 +72,8 @@ def lines(state: MarginState) -> dict[str, Any]:
     sizes: dict[str, Any] = {"psi1": state.psi1, "psi2": state.psi2}
     claim, found = curve(labels, regime, {**sizes, state.axis: grid.values}, method="margin")
     x = axis({"psi1": "N/d, neurons per dimension", "psi2": "n/d, samples per dimension"}[state.axis], log=True)
-    panels = [axis("test error", range_=(0.0, 0.52)), axis("margin κ")]
+    top = max(0.5, 0.5 * float(np.ceil(2.2 * found["margin"].max())))  # in steps, so that the axis stands still
+    panels = [axis("test error", range_=(0.0, 0.52)), axis("margin κ", range_=(0.0, top))]
     picture = Picture(f"{labels}; {regime}", x, panels)
     here = np.asarray(found["separable"], dtype=bool)  # elsewhere the only maximiser is a = 0, a coin
     picture.line("test error", "error", grid.values[here], found["error"][here], claim, panel=0)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from lazyscope.explorer.views.base import Drawn, Picture, Plan, Value, View, axis, curve, slider
-from lazyscope.explorer.views.lazy import LazyState, Nature, Setting, quantiles
-from lazyscope.plotting import RATIO, RISK
+from lazyscope.explorer.views.lazy import RATIO, RISK, LazyState, Nature, Setting, levels_field, quantiles
 from lazyscope.problems import GaussianMixture
 from lazyscope.regimes import Bayes
 
@@ -17,6 +16,7 @@ from lazyscope.regimes import Bayes
 class MixtureState(LazyState):
     """Spectrum of √d Δ and its strength, σ, Γ, and how far the axis goes."""
 
+    levels: str = levels_field("1,1,1,1.5,1.5,1.5,2,2", "Spectrum of √d Δ")
     strength: float = slider(1.0, 0.1, 1.5, "Strength of Δ", "Multiplies Δ: how far the classes are apart.", step=0.05)
 
 
@@ -50,8 +50,8 @@ def _nature(state: MixtureState) -> Nature:
 def lines(state: MixtureState) -> dict[str, Any]:
     """RF, NT and NN, where they have a theorem, and the Bayes floor."""
     setting = Setting("mixture", state, _nature(state))
-    panel = axis(RISK, range_=(0.0, 1.03))
-    picture = Picture(str(setting.nature.problem), axis(RATIO, range_=(0.0, state.rho_max)), [panel])
+    panel = axis(RISK, range_=(-0.02, 1.03))
+    picture = Picture(str(setting.nature.problem), axis(RATIO, range_=(0.0, 1.02 * state.rho_max)), [panel])
     command, python = setting.draw(picture)
     claim, floor = curve(setting.nature.problem, Bayes(), {})
     ends = [0.0, state.rho_max]

@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from lazyscope.explorer.views.base import Drawn, Picture, Plan, View, axis
-from lazyscope.explorer.views.lazy import LazyState, Nature, Setting, quantiles
-from lazyscope.plotting import RATIO, RISK
+from lazyscope.explorer.views.lazy import RATIO, RISK, LazyState, Nature, Setting, levels_field, quantiles
 from lazyscope.problems import QuadraticTarget
 
 _SEED = 100  # of the paper's target
@@ -15,6 +14,8 @@ _SEED = 100  # of the paper's target
 
 class QuadraticState(LazyState):
     """Spectrum of B, σ, Γ, and how far the axis goes."""
+
+    levels: str = levels_field("0.06,0.21,0.37,0.58,0.83,1.16,1.67,2.77", "Spectrum of B")
 
 
 @lru_cache(maxsize=64)
@@ -32,8 +33,8 @@ def nature(levels: str, d: int) -> Nature:
 def lines(state: QuadraticState) -> dict[str, Any]:
     """RF, NT and NN, where they have a theorem."""
     setting = Setting("quadratic", state, nature(state.levels, state.d))
-    panel = axis(RISK, range_=(0.0, 1.03))
-    picture = Picture(str(setting.nature.problem), axis(RATIO, range_=(0.0, state.rho_max)), [panel])
+    panel = axis(RISK, range_=(-0.02, 1.03))
+    picture = Picture(str(setting.nature.problem), axis(RATIO, range_=(0.0, 1.02 * state.rho_max)), [panel])
     command, python = setting.draw(picture)
     return picture.answer("quadratic", state, command, python)
 

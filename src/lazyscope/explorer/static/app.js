@@ -1,0 +1,227 @@
+// The page: which view, which state, and what becomes of a slider that moves.
+
+import { build, State } from "./controls.js";
+import { draw, reading, refresh, table, wipe } from "./chart.js";
+import { csv, csvText, png, python, pythonText } from "./downloads.js";
+import { Dots } from "./dots.js";
+import { byId, calm, element } from "./format.js";
+import { source } from "./source.js";
+
+const SLOW = 150; // milliseconds after which a newer state does not wait for the answer to an older one
+
+let views = [];
+let state = null;
+let answer = null;
+const latencies = []; // from an input to its picture, for whoever measures
+const dots = new Dots(() => showDots());
+
+// -- from a state to its picture -------------------------------------------------------------------------
+
+let asked = null; // the request that is under way: {query, controller, began}
+let waiting = null; // when the latest change that no request carries yet was made
+
+function change(group) {
+  if (group === "theory" || group === "dots") dots.clear();
+  waiting ??= performance.now();
+  remember();
+  if (!asked) requestAnimationFrame(ask);
+  else if (performance.now() - asked.began > SLOW) asked.controller.abort();
+}
+
+async function ask() {
+  if (asked || waiting === null) return;
+  const changed = waiting;
+  waiting = null;
+  const mine = { controller: new AbortController(), began: performance.now(), view: state.view.name };
+  asked = mine;
+  try {
+    const found = await source.lines(mine.view, state.query(), mine.controller.signal);
+    if (mine.view === state.view.name) await show(found, changed);
+  } catch (failure) {
+    if (failure.name !== "AbortError") fail(failure.message);
+    else waiting ??= changed;
+  } finally {
+    asked = null;
+    if (waiting !== null) requestAnimationFrame(ask);
+  }
+}
+
+async function show(found, changed) {
+  const first = answer?.view !== found.view;
+  answer = found;
+  fail("");
+  await draw(answer, dots.list);
+  requestAnimationFrame(() => setTimeout(() => latencies.push(performance.now() - changed)));
+  document.documentElement.dataset.drawn = state.query(); // tests wait for it
+  if (first) {
+    describe();
+    prefetch();
+  } else later();
+}
+
+/** When the page has nothing else to do, ask for the other views: the first answer of some takes seconds. */
+const prefetch = calm(1500, async () => {
+  if (!source.live) return;
+  for (const view of views) {
+    if (waiting !== null || asked) return void prefetch();
+    await source.lines(view.name, new State(view).query()).catch(() => {});
+  }
+});
+
+/** Everything but the picture can wait until the slider rests. */
+const later = calm(120, describe);
+
+function describe() {
+  if (!answer) return;
+  byId("reading").textContent = reading(answer);
+  const notes = [...answer.notes, ...dots.notes];
+  byId("notes").replaceChildren(...notes.map((note) => element("li", {}, element("strong", {}, `${note.about}: `), note.message)));
+  byId("claims").replaceChildren(...answer.claims.flatMap(claimItems));
+  byId("command").textContent = [answer.command, dots.again?.command].filter(Boolean).join("\n");
+  byId("python").textContent = pythonText(answer, dots.again);
+  if (byId("table").open) fillTable();
+  document.documentElement.dataset.described = state.query();
+}
+
+function claimItems(claim) {
+  const about = [claim.theorem, ...claim.assumptions, claim.citations.join(", ")];
+  if (claim.erratum) about.push(`Erratum: ${claim.erratum}`);
+  return [element("dt", {}, claim.title), ...about.map((text) => element("dd", {}, text))];
+}
+
+function fillTable() {
+  if (answer) byId("table").querySelector(".scroll").replaceChildren(table(answer, dots.list));
+}
+
+function fail(message) {
+  byId("failure").hidden = message === "";
+  byId("failure").textContent = message;
+}
+
+// -- dots ----------------------------------------------------------------------------------------------
+
+let drawing = false;
+
+function showDots() {
+  const { progress, running, status } = dots;
+  byId("drop").disabled = running;
+  byId("cancel").hidden = !running;
+  byId("clear").hidden = running || dots.list.length === 0;
+  const bar = byId("progress");
+  bar.hidden = !running;
+  if (progress?.total) Object.assign(bar, { max: progress.total, value: progress.done });
+  else bar.removeAttribute("value");
+  byId("status").textContent = status;
+  later();
+  if (!answer || drawing) return;
+  drawing = true;
+  requestAnimationFrame(async () => {
+    drawing = false;
+    await draw(answer, dots.list);
+    document.documentElement.dataset.dots = String(dots.list.length);
+  });
+}
+
+function drop() {
+  if (source.live) dots.drop(state.view.name, state.values);
+  else {
+    const kept = source.dots(state.view.name);
+    dots.clear();
+    if (kept && kept.query === state.query()) Object.assign(dots, kept.dots);
+    else dots.status = "This page keeps dots for the values it opens with.";
+    showDots();
+  }
+  remember();
+}
+
+// -- links -----------------------------------------------------------------------------------------------
+
+const hash = () => `#${state.view.name}?${state.query()}${dots.list.length || dots.running ? "&dots=true" : ""}`;
+
+const remember = calm(250, () => history.replaceState(null, "", hash()));
+
+/** Show what the address says: a view, its state, and its dots if it had any. */
+function open() {
+  const [name, query = ""] = decodeURI(location.hash.slice(1)).split("?");
+  const view = views.find((one) => one.name === name) ?? views[0];
+  const said = new URLSearchParams(query);
+  const moved = state?.view.name !== view.name;
+  dots.clear();
+  state = new State(view, change);
+  state.read(said);
+  if (moved) {
+    answer = null;
+    wipe();
+    byId("reading").textContent = "Computing …";
+    for (const part of ["notes", "claims", "command", "python"]) byId(part).replaceChildren();
+    byId("title").textContent = view.title;
+    byId("text").textContent = view.text;
+    byId("theorem").textContent = view.theorem;
+    document.title = `${view.title} · lazyscope explorer`;
+    for (const link of byId("views").querySelectorAll("a"))
+      if (link.dataset.view === view.name) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+  }
+  build(byId("controls"), state);
+  showDots();
+  change("view");
+  if (said.get("dots") === "true") drop();
+}
+
+async function copyLink() {
+  history.replaceState(null, "", hash());
+  const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+  byId("status").textContent = copied ? "Link copied." : "The link is in the address bar.";
+}
+
+// -- look --------------------------------------------------------------------------------------------------
+
+function look(theme, size) {
+  const root = document.documentElement;
+  root.dataset.theme = theme;
+  root.dataset.size = size;
+  byId("theme").setAttribute("aria-pressed", String(theme === "dark"));
+  byId("size").setAttribute("aria-pressed", String(size === "large"));
+  refresh();
+}
+
+function startLook() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const root = document.documentElement.dataset;
+  look(dark.matches ? "dark" : "light", "normal");
+  dark.addEventListener("change", () => look(dark.matches ? "dark" : "light", root.size));
+  byId("theme").addEventListener("click", () => look(root.theme === "dark" ? "light" : "dark", root.size));
+  byId("size").addEventListener("click", () => look(root.theme, root.size === "large" ? "normal" : "large"));
+}
+
+// -- start -------------------------------------------------------------------------------------------------
+
+async function start() {
+  startLook();
+  views = await source.views();
+  byId("views").replaceChildren(...views.map((view) => {
+    const link = element("a", { href: `#${view.name}` }, view.title);
+    link.dataset.view = view.name;
+    return element("li", {}, link);
+  }));
+  byId("drop").addEventListener("click", drop);
+  byId("cancel").addEventListener("click", () => dots.cancel());
+  byId("clear").addEventListener("click", () => {
+    dots.clear();
+    showDots();
+    remember();
+  });
+  byId("link").addEventListener("click", copyLink);
+  byId("png").addEventListener("click", () => png(answer));
+  byId("csv").addEventListener("click", () => csv(answer, dots.list, dots.again));
+  byId("py").addEventListener("click", () => python(answer, dots.again));
+  byId("table").addEventListener("toggle", fillTable);
+  byId("controls").addEventListener("submit", (event) => event.preventDefault());
+  byId("skip").addEventListener("click", () => byId("controls").focus());
+  addEventListener("hashchange", open);
+  addEventListener("pagehide", () => dots.stop()); // the server notices by itself; this is sooner
+  globalThis.lazyscope = { latencies, csv: () => csvText(answer, dots.list, dots.again) };
+  open();
+}
+
+start().catch((failure) => fail(failure.message));

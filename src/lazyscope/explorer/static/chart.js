@@ -1,0 +1,242 @@
+// The picture: lines of theory, dots of finite networks.
+
+import { byId, calm, element, short } from "./format.js";
+
+const DASH = { solid: "solid", dash: "dash", dot: "dot" };
+const SYMBOL = { exact: "x-thin-open", simulate: "circle" };
+const KIND = { exact: "exact, this d", simulate: "simulated" };
+const OPTIONAL = new Set(["bias", "variance", "train"]); // dots of these show where their line does
+
+const colours = new Map();
+
+function colour(name) {
+  if (!colours.has(name)) colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return colours.get(name);
+}
+
+const axisName = (panel) => (panel === 0 ? "y" : `y${panel + 1}`);
+
+function lineTraces(answer) {
+  return answer.lines.map((line) => ({
+    x: line.x,
+    y: line.y,
+    name: line.name,
+    yaxis: axisName(line.panel),
+    mode: "lines",
+    line: { color: colour(line.role), dash: DASH[line.dash], width: line.dash === "solid" ? 3 : 2 },
+    hovertemplate: "%{y:.4~g}",
+  }));
+}
+
+/** Places that mean something, as vertical lines from bottom to top. */
+function markTraces(answer) {
+  return answer.marks.map((mark, i) => ({
+    ...markLine(mark),
+    name: mark.label,
+    yaxis: "y9",
+    mode: "lines",
+    line: { color: colour("soft"), dash: i ? "dash" : "dot", width: 1.5 },
+    hoverinfo: "skip",
+  }));
+}
+
+const markLine = (mark) => ({ x: [mark.x, mark.x], y: [0, 1] });
+
+/** Dots of one name and fidelity in one trace, and one entry of the legend for each fidelity. */
+function dotTraces(answer, dots) {
+  const here = new Set(answer.lines.map((line) => line.role));
+  const traces = new Map();
+  for (const one of dots) {
+    if (OPTIONAL.has(one.role) && !here.has(one.role)) continue;
+    const key = `${one.name}|${one.fidelity}|${one.panel}`;
+    if (!traces.has(key)) traces.set(key, dotTrace(one));
+    const trace = traces.get(key);
+    trace.x.push(...one.x);
+    trace.y.push(...one.y);
+    trace.error_y.array.push(...one.stderr.map((value) => value ?? 0));
+  }
+  const kinds = [...new Set(dots.map((one) => one.fidelity))];
+  const keys = kinds.map((kind) => ({
+    x: [null],
+    y: [null],
+    name: KIND[kind],
+    mode: "markers",
+    marker: marker(kind, colour("ink")),
+    hoverinfo: "skip",
+  }));
+  return [...traces.values(), ...keys];
+}
+
+function dotTrace(one) {
+  return {
+    x: [],
+    y: [],
+    name: `${one.name}, ${one.fidelity}`,
+    yaxis: axisName(one.panel),
+    mode: "markers",
+    showlegend: false,
+    marker: marker(one.fidelity, colour(one.role)),
+    error_y: { type: "data", array: [], color: colour(one.role), thickness: 1.2, width: 3 },
+    hovertemplate: "%{y:.4~g}",
+  };
+}
+
+function marker(kind, color) {
+  const size = 0.55 * parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const line = kind === "exact" ? { color, width: 2 } : { color: colour("paper"), width: 1 };
+  return { symbol: SYMBOL[kind], size: kind === "exact" ? 1.3 * size : size, color, line };
+}
+
+function layoutOf(answer) {
+  const root = parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const narrow = window.innerWidth < 600;
+  const font = { family: getComputedStyle(document.body).fontFamily, size: 0.85 * root, color: colour("ink") };
+  const layout = {
+    font,
+    paper_bgcolor: colour("paper"),
+    plot_bgcolor: "rgba(0,0,0,0)",
+    margin: { l: narrow ? 48 : 3.9 * root, r: 12, t: 8, b: 3 * root },
+    hovermode: "x unified",
+    hoverlabel: { bgcolor: colour("panel"), font: { ...font, color: colour("ink") } },
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: (narrow ? 0.8 : 0.9) * root } },
+    xaxis: {
+      ...axis(answer.x, spanOf(answer.lines.flatMap((line) => [line.x[0], line.x[line.x.length - 1]]))),
+      title: { text: answer.x.label, standoff: 6 },
+      anchor: axisName(answer.panels.length - 1),
+    },
+    yaxis9: { domain: [0, 1], range: [0, 1], visible: false, fixedrange: true }, // of the marks
+    uirevision: answer.view,
+  };
+  const count = answer.panels.length;
+  answer.panels.forEach((panel, i) => {
+    const top = 1 - i / count;
+    layout[i === 0 ? "yaxis" : `yaxis${i + 1}`] = {
+      ...axis(panel, spanOf(answer.lines.filter((line) => line.panel === i).flatMap((line) => line.y))),
+      title: { text: panel.label, standoff: 8 },
+      domain: count === 1 ? [0, 1] : [top - 1 / count + (i < count - 1 ? 0.04 : 0), top],
+      automargin: true,
+    };
+  });
+  return layout;
+}
+
+/** The smallest and the largest of some numbers, those that are there. */
+function spanOf(values) {
+  const real = values.filter((value) => value !== null && value > 0);
+  return real.length ? [Math.min(...real), Math.max(...real)] : [1, 10];
+}
+
+/** 1, 2 and 5 of every decade, or the decades alone where there are many: a logarithmic axis that can be read. */
+function ticks([low, high]) {
+  const first = Math.floor(Math.log10(low)) - 1;
+  const last = Math.ceil(Math.log10(high)) + 1;
+  const parts = Math.log10(high / low) > 3.2 ? [1] : [1, 2, 5];
+  const values = [];
+  for (let k = first; k <= last; k++) values.push(...parts.map((part) => Number((part * 10 ** k).toPrecision(2))));
+  return { tickmode: "array", tickvals: values, ticktext: values.map((value) => short(value)) };
+}
+
+function axis(one, span) {
+  const range = one.range && (one.log ? one.range.map((value) => Math.log10(value)) : one.range);
+  return {
+    type: one.log ? "log" : "linear",
+    ...(range ? { range, autorange: false } : { autorange: true }),
+    ...(one.log ? ticks(one.range ?? span) : {}),
+    gridcolor: colour("grid"),
+    linecolor: colour("edge"),
+    zeroline: false,
+    showline: true,
+    ticks: "outside",
+    tickcolor: colour("edge"),
+  };
+}
+
+let frame = ""; // what the axes, the legend and the marks on the screen were drawn for
+let latest = null;
+
+/** Draw an answer with its dots; resolves when it is in the document. */
+export function draw(answer, dots) {
+  latest = { answer, dots };
+  const names = [...answer.lines, ...answer.marks].map((one) => [one.name ?? one.label, one.panel]);
+  const wanted = JSON.stringify([answer.x, answer.panels, names]);
+  if (wanted === frame && dots.length === 0 && move(answer)) return void settle();
+  frame = dots.length === 0 ? wanted : "";
+  return redraw();
+}
+
+function redraw() {
+  if (!latest) return undefined;
+  const { answer, dots } = latest;
+  const traces = [...lineTraces(answer), ...markTraces(answer), ...dotTraces(answer, dots)];
+  return Plotly.react(byId("chart"), traces, layoutOf(answer), { displayModeBar: false, responsive: true });
+}
+
+/** While a slider moves, only paths change: writing them takes a millisecond, where Plotly goes through everything. */
+function move(answer) {
+  const { _fullLayout: layout, _fullData: data } = byId("chart");
+  const curves = [...answer.lines, ...answer.marks.map(markLine)];
+  if (!data || data.length !== curves.length) return false;
+  const found = data.map((trace) => byId("chart").querySelectorAll(`.trace${trace.uid} path.js-line`));
+  if (found.some((paths) => paths.length !== 1)) return false;
+  curves.forEach((one, i) => found[i][0].setAttribute("d", path(one, layout.xaxis, layout[data[i].yaxis.replace("y", "yaxis")])));
+  return true;
+}
+
+/** A curve as SVG writes it, lifted where there is no number. */
+function path(one, across, up) {
+  let [pen, text] = ["M", ""];
+  one.x.forEach((x, k) => {
+    if (one.y[k] === null) pen = "M";
+    else {
+      text += `${pen}${across.d2p(x).toFixed(2)},${up.d2p(one.y[k]).toFixed(2)}`;
+      pen = "L";
+    }
+  });
+  return text || "M0,0";
+}
+
+/** When it rests, Plotly learns what is on the screen. */
+const settle = calm(150, redraw);
+
+/** Draw everything anew: colours or sizes have changed. */
+export function refresh() {
+  colours.clear();
+  return redraw();
+}
+
+/** An empty frame, while the first answer of a view is on its way. */
+export function wipe() {
+  latest = null;
+  frame = "";
+  Plotly.purge(byId("chart"));
+}
+
+/** The picture in one sentence, for those who do not see it: the lines at the middle of the axis. */
+export function reading(answer) {
+  const some = answer.lines.filter((line) => line.x.length > 2);
+  if (!some.length) return "";
+  const grid = some[0].x;
+  const middle = answer.x.log ? Math.sqrt(grid[0] * grid[grid.length - 1]) : (grid[0] + grid[grid.length - 1]) / 2;
+  const parts = some.map((line) => {
+    const i = line.x.reduce((best, x, k) => (Math.abs(x - middle) < Math.abs(line.x[best] - middle) ? k : best), 0);
+    return `${line.name} ${short(line.y[i])}`;
+  });
+  const nearest = grid.reduce((best, x) => (Math.abs(x - middle) < Math.abs(best - middle) ? x : best));
+  return `At ${answer.x.label.split(",")[0]} = ${short(nearest)}: ${parts.join(", ")}.`;
+}
+
+/** All numbers of the picture as a table: lines by their places, a column each. */
+export function table(answer, dots) {
+  const grid = [...new Set(answer.lines.flatMap((line) => line.x))].sort((a, b) => a - b);
+  const columns = answer.lines.map((line) => new Map(line.x.map((x, i) => [x, line.y[i]])));
+  const head = element("tr", {}, ...[answer.x.label, ...answer.lines.map((line) => line.name)].map((name) => element("th", { scope: "col" }, name)));
+  const rows = grid.map((x) =>
+    element("tr", {}, ...[x, ...columns.map((column) => column.get(x))].map((value) => element("td", {}, value === undefined ? "" : short(value, 5)))));
+  for (const one of dots)
+    one.x.forEach((x, i) => {
+      const error = one.stderr[i] === null ? "" : ` ± ${short(one.stderr[i], 2)}`;
+      const cells = answer.lines.map((line) => (line.name === one.name ? `${short(one.y[i], 4)}${error} (${one.fidelity})` : ""));
+      rows.push(element("tr", {}, element("td", {}, short(x, 5)), ...cells.map((text) => element("td", {}, text))));
+    });
+  return element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows));
+}

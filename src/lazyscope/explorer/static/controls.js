@@ -1,0 +1,183 @@
+// Controls made from a view's description, and the state that they hold.
+
+import { element, short } from "./format.js";
+
+const GROUPS = { theory: "Theory", picture: "Picture", dots: "Dots" };
+const LOW_LEVEL = -2;
+const HIGH_LEVEL = 3;
+
+/** The state of a view: values by name, from its defaults, a link and its controls. */
+export class State {
+  constructor(view, onChange) {
+    this.view = view;
+    this.onChange = onChange;
+    this.values = Object.fromEntries(view.controls.map((control) => [control.name, control.default]));
+    this.shown = [];
+  }
+
+  /** Take over what a link says; names and values that the view does not know are left to the server to refuse. */
+  read(query) {
+    for (const control of this.view.controls) {
+      const text = query.get(control.name);
+      if (text === null) continue;
+      if (control.kind === "linear" || control.kind === "log") this.values[control.name] = Number(text);
+      else if (control.kind === "switch") this.values[control.name] = text === "true";
+      else this.values[control.name] = text;
+    }
+  }
+
+  query() {
+    return new URLSearchParams(Object.entries(this.values).map(([name, value]) => [name, String(value)])).toString();
+  }
+
+  set(name, value) {
+    this.values[name] = value;
+    this.show();
+    this.onChange(this.view.controls.find((control) => control.name === name).group);
+  }
+
+  apply(values) {
+    Object.assign(this.values, values);
+    this.show();
+    this.onChange("theory");
+  }
+
+  show() {
+    for (const one of this.shown) one();
+  }
+}
+
+/** Fill the form with a view's presets and controls. */
+export function build(form, state) {
+  const parts = [];
+  if (state.view.presets.length) {
+    const buttons = state.view.presets.map((preset) => {
+      const button = element("button", { type: "button" }, preset.name);
+      button.addEventListener("click", () => state.apply(preset.state));
+      return button;
+    });
+    const group = element("div", { className: "presets" }, ...buttons);
+    parts.push(element("fieldset", {}, element("legend", {}, "Presets"), group));
+  }
+  for (const [group, title] of Object.entries(GROUPS)) {
+    const some = state.view.controls.filter((control) => control.group === group);
+    if (some.length) parts.push(element("fieldset", {}, element("legend", {}, title), ...some.map((one) => row(one, state))));
+  }
+  form.replaceChildren(...parts);
+  state.show();
+}
+
+function row(control, state) {
+  const make = { linear: slider, log: slider, choice, switch: toggle, levels }[control.kind];
+  const made = make(control, state);
+  made.title = control.help;
+  state.shown.push(() => {
+    const without = Object.entries(control.when ?? {}).some(([name, value]) => state.values[name] !== value);
+    made.classList.toggle("idle", without || control.name === state.values.axis); // no effect at the moment
+  });
+  return made;
+}
+
+/** A slider and the number itself: the one for a feeling, the other for a value. */
+function slider(control, state) {
+  const id = `c-${control.name}`;
+  const scale = scaleOf(control);
+  const range = element("input", { type: "range", id, min: scale.low, max: scale.high, step: scale.step });
+  const number = element("input", { type: "number", step: "any", "aria-label": `${control.label}, as a number` });
+  if (control.stops) number.readOnly = true;
+  range.addEventListener("input", () => state.set(control.name, scale.value(Number(range.value))));
+  number.addEventListener("change", () => {
+    const value = Math.min(control.high, Math.max(control.zero ? 0 : control.low, Number(number.value)));
+    state.set(control.name, isWhole(control) ? Math.round(value) : value);
+  });
+  const made = element("div", { className: "control" }, element("label", { htmlFor: id }, control.label), number, range);
+  state.shown.push(() => {
+    const value = state.values[control.name];
+    range.value = scale.place(value);
+    range.setAttribute("aria-valuetext", short(value, 4));
+    if (document.activeElement !== number) number.value = Number(Number(value).toPrecision(6));
+  });
+  return made;
+}
+
+const isWhole = (control) => control.kind === "linear" && Number.isInteger(control.default) && Number.isInteger(control.step);
+
+/** How the positions of a slider and its values belong together: equal steps, equal ratios, or given stops. */
+function scaleOf(control) {
+  if (control.stops) {
+    const nearest = (value) =>
+      control.stops.reduce((best, stop, i) => (Math.abs(stop - value) < Math.abs(control.stops[best] - value) ? i : best), 0);
+    return { low: 0, high: control.stops.length - 1, step: 1, value: (i) => control.stops[i], place: nearest };
+  }
+  if (control.kind === "linear") {
+    const tidy = (value) => Number(value.toFixed(6));
+    return { low: control.low, high: control.high, step: control.step || "any", value: tidy, place: (value) => value };
+  }
+  const [a, b] = [Math.log10(control.low), Math.log10(control.high)];
+  const step = 0.02;
+  const low = control.zero ? a - 5 * step : a;
+  return {
+    low,
+    high: b,
+    step,
+    value: (place) => (place < a - step ? 0 : Number((10 ** Math.min(b, Math.max(a, place))).toPrecision(4))),
+    place: (value) => (value > 0 ? Math.log10(value) : low),
+  };
+}
+
+function choice(control, state) {
+  const id = `c-${control.name}`;
+  const select = element("select", { id }, ...control.choices.map((value, i) => element("option", { value }, control.names?.[i] ?? value)));
+  select.addEventListener("change", () => state.set(control.name, select.value));
+  state.shown.push(() => (select.value = state.values[control.name]));
+  return element("div", { className: "control" }, element("label", { htmlFor: id }, control.label), select);
+}
+
+function toggle(control, state) {
+  const id = `c-${control.name}`;
+  const box = element("input", { type: "checkbox", id });
+  box.addEventListener("change", () => state.set(control.name, box.checked));
+  state.shown.push(() => (box.checked = state.values[control.name]));
+  return element("div", { className: "control" }, element("label", { htmlFor: id }, control.label), box);
+}
+
+/** Levels side by side, like an equaliser: quantiles of the spectrum from smallest to largest. */
+function levels(control, state) {
+  const bank = element("div", { className: "levels", role: "group", "aria-label": `${control.label}, quantiles` });
+  const made = element("div", { className: "control" }, element("span", {}, control.label), element("span"), bank);
+  made.append(element("div", { className: "ends" }, element("span", {}, "smallest"), element("span", {}, "largest")));
+  const current = () => {
+    const text = state.values[control.name];
+    return (text === "" ? control.paper : text).split(",").map(Number);
+  };
+  state.shown.push(() => {
+    const values = current();
+    made.children[1].textContent = state.values[control.name] === "" ? "as the paper draws it" : "";
+    if (bank.children.length !== values.length) fill(bank, control, state, current);
+    values.forEach((value, i) => {
+      const [range, output] = bank.children[i].children;
+      range.value = value;
+      range.setAttribute("aria-valuetext", short(value));
+      output.textContent = short(value, 2);
+    });
+  });
+  return made;
+}
+
+function fill(bank, control, state, current) {
+  const count = current().length;
+  const parts = [];
+  for (let i = 0; i < count; i++) {
+    const range = element("input", { type: "range", min: LOW_LEVEL, max: HIGH_LEVEL, step: control.step });
+    range.setAttribute("aria-label", `Level ${i + 1} of ${count}`);
+    range.setAttribute("aria-orientation", "vertical");
+    range.disabled = Boolean(control.stops);
+    range.addEventListener("input", () => {
+      const values = current().slice();
+      values[i] = Number(Number(range.value).toFixed(3));
+      state.set(control.name, values.join(","));
+    });
+    parts.push(element("div", {}, range, element("output")));
+  }
+  bank.replaceChildren(...parts);
+}

@@ -1,0 +1,39 @@
+// What one can take away: the picture, the numbers, the Python.
+
+import { byId, element } from "./format.js";
+
+function save(name, href) {
+  element("a", { href, download: name }).click();
+}
+
+function saveText(name, kind, text) {
+  const address = URL.createObjectURL(new Blob([text], { type: kind }));
+  save(name, address);
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
+
+export async function png(answer) {
+  save(`lazyscope-${answer.view}.png`, await Plotly.toImage(byId("chart"), { format: "png", width: 1600, height: 1000 }));
+}
+
+const cell = (value) => (value === null || value === undefined ? "" : /[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
+
+/** One row a point, the command that computes them again in front. */
+export function csvText(answer, dots, again) {
+  const lines = [answer.command, ...(again ? [again.command] : [])].map((command) => `# ${command}`);
+  lines.push("kind,name,claim,x,y,stderr");
+  const rows = (kind, one, claim) => one.x.map((x, i) => [kind, one.name, claim, x, one.y[i], one.stderr?.[i]].map(cell).join(","));
+  for (const line of answer.lines) lines.push(...rows("limit", line, line.claim));
+  for (const one of dots) lines.push(...rows(one.fidelity, one, one.claim.key));
+  return lines.join("\n") + "\n";
+}
+
+export function csv(answer, dots, again) {
+  saveText(`lazyscope-${answer.view}.csv`, "text/csv", csvText(answer, dots, again));
+}
+
+export const pythonText = (answer, again) => answer.python + (again ? `\n# the dots\n${again.python}` : "");
+
+export function python(answer, again) {
+  saveText(`lazyscope-${answer.view}.py`, "text/x-python", pythonText(answer, again));
+}

@@ -1,0 +1,32 @@
+// Numbers and elements, as the page writes them.
+
+/** A number in few digits: 0.0012, 12.3, 1e-6. */
+export function short(value, digits = 3) {
+  if (value === null || !Number.isFinite(value)) return "∞";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size < 1e-3 || size >= 1e5) return Number(value.toPrecision(digits)).toExponential().replace("e+", "e");
+  return String(Number(value.toPrecision(digits)));
+}
+
+/** An element with attributes and children. */
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name in made && name !== "list" && name !== "form") made[name] = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+/** Call a function when nothing has asked for it for some milliseconds. */
+export function calm(wait, action) {
+  let timer = 0;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(action, wait);
+  };
+}
