@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import core, estimators, margin, ridge, simulate, startup
+from benchmarks import core, estimators, margin, ridge, simulate, startup, taylor
 from benchmarks.harness import Figure, MachineUse
 from benchmarks.report import provenance, table, write
 
@@ -34,6 +34,8 @@ BENCHMARKS: dict[str, Benchmark] = {
         core.exact_rf_against_samples,
         simulate.streamed_features,
         core.exact_nt_wide,
+        taylor.taylor_models,
+        taylor.taylor_models_torch,
     )
 }
 RESULTS = Path(__file__).parent / "results"
