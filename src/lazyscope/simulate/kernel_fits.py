@@ -124,13 +124,16 @@ def kernel_margin(K: FloatArray, y: FloatArray, ridge: float = 0.0) -> KernelMar
     >>> fit.alpha, round(fit.margin, 6), fit.support
     (array([ 1.  , -0.25]), 0.894427, 2)
     """
+    from threadpoolctl import threadpool_limits
+
     K = _square(K, "kernel_margin")
     y = labels_for(LOSSES["logistic"], y, len(K), "kernel_margin")
     if real_number(ridge, "kernel_margin", "ridge") < 0:
         raise InvalidParameter.of("kernel_margin", "ridge", "be at least 0", ridge)
     M = K * y * y[:, None]
     M[np.diag_indices_from(M)] += ridge
-    beta = _complementary(M)
+    with threadpool_limits(1, user_api="blas"):  # NumPy's and SciPy's pools, in turn, wait for each other: 3× slower
+        beta = _complementary(M)
     values = M @ beta
     norm, total = float(np.sqrt(beta @ values)), float(np.sum(beta))
     attained, bound = float(np.min(values)) / norm, norm / total
