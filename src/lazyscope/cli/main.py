@@ -12,6 +12,7 @@ import click
 from lazyscope import __version__
 from lazyscope.cli.claims import claims
 from lazyscope.cli.compare import compare
+from lazyscope.cli.explore import explore
 from lazyscope.cli.figure import figure
 from lazyscope.cli.risks import exact, limit, simulate
 from lazyscope.cli.sweep import sweep
@@ -74,5 +75,5 @@ def main() -> None:
     """What a two-layer network learns in each training regime, and what laziness costs."""
 
 
-for command in (limit, exact, simulate, compare, figure, sweep, claims):
+for command in (limit, exact, simulate, compare, figure, sweep, explore, claims):
     main.add_command(command)

@@ -127,7 +127,7 @@ function drop() {
   else {
     const kept = source.dots(state.view.name);
     dots.clear();
-    if (kept && kept.query === state.query()) Object.assign(dots, kept.dots);
+    if (kept && state.query() === new State(state.view).query()) Object.assign(dots, kept);
     else dots.status = "This page keeps dots for the values it opens with.";
     showDots();
   }

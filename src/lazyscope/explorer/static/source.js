@@ -58,7 +58,7 @@ class Exported {
   async lines(view, query) {
     const table = this.data.answers[view];
     const asked = new URLSearchParams(query);
-    const key = table.keys.map((name) => asked.get(name)).join("|");
+    const key = table.keys.map((name) => (asked.get("axis") === name ? "" : asked.get(name))).join("|");
     const found = table.answers[key];
     if (found === undefined) throw new Refusal("This page has no line for these values. Run `lazyscope explore` for all of them.");
     if (found.error) throw new Refusal(found.error);

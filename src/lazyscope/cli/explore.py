@@ -1,0 +1,40 @@
+"""`lazyscope explore`: the page where theory moves with the sliders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command(short_help="A page where theory moves with the sliders.")
+@click.option("--port", type=int, help="Port to listen on; 8765, or any that is free, by default.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on: loopback, unless you say so."
+)
+@click.option("--no-browser", is_flag=True, help="Print the address, and open nothing.")
+@click.option(
+    "--export", type=click.Path(path_type=Path), help="Write the page with precomputed lines into one .html, and end."
+)
+def explore(port: int | None, host: str, no_browser: bool, export: Path | None) -> None:
+    """Open a local web page: lines of theory that move with sliders, and simulated dots that land on them.
+
+    Nothing leaves this machine. Ctrl-C ends it.
+    """
+    if export is not None:
+        from lazyscope.cli.terminal import progress_bar
+        from lazyscope.explorer.export import write
+
+        with progress_bar():
+            write(export)
+        click.echo(f"wrote {export}", err=True)
+        return
+    from lazyscope.explorer.server import serve
+
+    serve(host, port, browser=not no_browser, say=_say)
+
+
+def _say(line: str) -> None:
+    """Print the address for whoever reads the output, notes for people."""
+    note = line.startswith("note: ")
+    click.echo(f"lazyscope: {line}" if note else line, err=note)
