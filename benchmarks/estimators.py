@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 import lazyscope as ls
-from benchmarks.harness import Bound, Figure, interleaved
+from benchmarks.harness import Bound, Figure, footprint, interleaved
 
 RIDGES = np.geomspace(1e-6, 1e1, 50)
 RIDGE_CV = Bound(1.0, at_least=True)
 GRID_SEARCH = Bound(5.0, at_least=True)
 PER_EPOCH = Bound(2.0, at_least=True)
+PRODUCT_TIME, PRODUCT_MEMORY = Bound(1.0, at_least=True), Bound(0.1)
 FOLDS = 5
 
 
@@ -90,3 +91,33 @@ def two_layer_regressor(repeats: int = 3, epochs: int = 10) -> Iterable[Figure]:
             note=f"R² on fresh samples after {3 * epochs} epochs: {scores['ours']:.4f} against {scores['theirs']:.4f}",
             extra={"r2": scores["ours"], "r2 of MLPRegressor": scores["theirs"]},
         )  # fmt: skip
+
+
+_TANGENT = """
+import numpy as np
+from lazyscope.activations import Activation
+from lazyscope.estimators.base import FirstLayer
+from lazyscope.estimators.tangent import Tangent
+n, N, d = 2000, 200, 50
+rng = np.random.default_rng(0)
+layer = FirstLayer(rng.standard_normal((N, d)) / d**0.5, np.zeros(N), Activation("relu"))
+X, u = rng.standard_normal((n, d)), rng.standard_normal(n)
+Tangent.of(layer, X[:5], d**-0.5, 0.3).times(u[:5])  # loads what is loaded on first use
+"""
+_FREE = "tangent = Tangent.of(layer, X, d**-0.5, 0.3)\nfor _ in range(10): tangent.times(u)"
+_EXPLICIT = "J = Tangent.of(layer, X, d**-0.5, 0.3).jacobian()\nfor _ in range(10): J @ (u @ J)"
+
+
+def tangent_products(repeats: int = 21) -> Iterable[Figure]:
+    """Products with the tangent kernel: by two matrix products, against the explicit Jacobian."""
+    names: dict[str, Any] = {}
+    exec(_TANGENT, names)
+    Tangent, layer, X, u, d = (names[key] for key in ("Tangent", "layer", "X", "u", "d"))
+    tangent = Tangent.of(layer, X, d**-0.5, 0.3)
+    J = tangent.jacobian()
+    assert np.allclose(tangent.times(u), J @ (J.T @ u))
+    seconds = interleaved({"free": lambda: tangent.times(u), "explicit": lambda: J @ (u @ J)}, repeats)
+    what = f"tangent-kernel product, n = {len(X)}, N = {len(layer.W)}, d = {d}"
+    yield Figure(what, seconds["free"], seconds["explicit"], "explicit Jacobian, already formed", PRODUCT_TIME)
+    free, explicit = footprint(_TANGENT, _FREE), footprint(_TANGENT, _EXPLICIT)
+    yield Figure(f"{what}: memory", free.added, explicit.added, "explicit Jacobian", PRODUCT_MEMORY, unit="B")

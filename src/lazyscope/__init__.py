@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from lazyscope.errors import TooLarge as TooLarge
     from lazyscope.errors import UnreadableFile as UnreadableFile
     from lazyscope.estimators.feature_map import RandomFeatureMap as RandomFeatureMap
+    from lazyscope.estimators.neural_tangent import NeuralTangentClassifier as NeuralTangentClassifier
+    from lazyscope.estimators.neural_tangent import NeuralTangentRegressor as NeuralTangentRegressor
     from lazyscope.estimators.random_features import RandomFeaturesClassifier as RandomFeaturesClassifier
     from lazyscope.estimators.random_features import RandomFeaturesRegressor as RandomFeaturesRegressor
     from lazyscope.estimators.two_layer import TwoLayerClassifier as TwoLayerClassifier
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from lazyscope.reports.higher_order import higher_order as higher_order
     from lazyscope.side_by_side import compare as compare
     from lazyscope.simulate.protocol import SGD as SGD
+    from lazyscope.simulate.randomized import NoisySGD as NoisySGD
     from lazyscope.verbs import bayes as bayes
     from lazyscope.verbs import exact as exact
     from lazyscope.verbs import limit as limit
@@ -73,6 +76,8 @@ __version__ = "0.1.0.dev0"
 
 _HOME = {
     "Activation": "activations",
+    "NeuralTangentClassifier": "estimators.neural_tangent",
+    "NeuralTangentRegressor": "estimators.neural_tangent",
     "RandomFeatureMap": "estimators.feature_map",
     "RandomFeaturesClassifier": "estimators.random_features",
     "RandomFeaturesRegressor": "estimators.random_features",
@@ -90,6 +95,7 @@ _HOME = {
     "LinearTarget": "problems",
     "NeuralTangent": "regimes",
     "NoTheorem": "errors",
+    "NoisySGD": "simulate.randomized",
     "NotConverged": "errors",
     "QuadraticTarget": "problems",
     "RandomFeatures": "regimes",

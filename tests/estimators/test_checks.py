@@ -11,6 +11,8 @@ ESTIMATORS = {
     "RandomFeatureMap": "feature_map",
     "RandomFeaturesRegressor": "random_features",
     "RandomFeaturesClassifier": "random_features",
+    "NeuralTangentRegressor": "neural_tangent",
+    "NeuralTangentClassifier": "neural_tangent",
     "TwoLayerRegressor": "two_layer",
     "TwoLayerClassifier": "two_layer",
 }

@@ -1,0 +1,203 @@
+"""The tangent model with ridge regression: NT on your data. The network is linearised in its first layer.
+
+f(x) = c + (1/√N) Σ_i σ′(⟨w_i, x⟩ + b_i)⟨v_i, x̃⟩,      (1/n) Σ_k |y_k − f(x_k)|² + λ Σ_i‖v_i‖².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from lazyscope.checks import FloatArray, real_number, whole_number
+from lazyscope.errors import InvalidParameter
+from lazyscope.estimators.base import FirstLayer, blocks, generator, input_scale, ridges_of, sample_weights
+from lazyscope.estimators.labels import LabelledMixin, signs
+from lazyscope.estimators.tangent import Tangent
+from lazyscope.estimators.tangent_ridge import FEW, TangentFit, cg_fit, direct_fit, primal_fit
+from lazyscope.estimators.targets import TargetsMixin
+
+_SOLVERS = ("auto", "primal", "direct", "cg")
+
+
+class _NeuralTangent(BaseEstimator):
+    """What regression and classification share: fit targets Y, (n, k), and evaluate f, (n, k)."""
+
+    def __init__(
+        self,
+        width: int = 200,
+        activation: Any = "relu",
+        *,
+        ridge: Any = "auto",
+        solver: str = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 500,
+        scale: Any = "auto",
+        bias: float = 0.3,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.width = width
+        self.activation = activation
+        self.ridge = ridge
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scale = scale
+        self.bias = bias
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+
+    def _fit_tangent(self, X: Any, Y: FloatArray, v: FloatArray | None) -> None:
+        owner = type(self).__name__
+        if self.solver not in _SOLVERS:
+            raise InvalidParameter.of(owner, "solver", f"be one of {', '.join(_SOLVERS)}", repr(self.solver))
+        ridges, max_iter = ridges_of(self.ridge, owner), whole_number(self.max_iter, owner, "max_iter")
+        tol = real_number(self.tol, owner, "tol", "be positive")
+        if tol <= 0:
+            raise InvalidParameter.of(owner, "tol", "be positive", f"{tol:g}")
+        X = X.astype(np.float64, copy=False)
+        self.layer_ = FirstLayer.draw(
+            X, width=self.width, activation=self.activation, scale=self.scale, bias=self.bias,
+            random_state=self.random_state, weights=v, owner=owner,
+        )  # fmt: skip
+        if not self.layer_.sigma.has_derivative:
+            must = "have a derivative that is a function: the tangent model is built on σ′"
+            raise InvalidParameter.of(owner, "activation", must, self.layer_.sigma.name, 'Use "tanh" or "erf".')
+        self._scale = input_scale(X, self.scale, v, owner)
+        (n, d), N, constant = X.shape, self.layer_.width, bool(self.fit_intercept)
+        solver = self.solver
+        if solver == "auto":
+            solver = "primal" if N * (d + 1) < min(n, FEW) else "direct" if n <= FEW else "cg"
+        if solver == "primal":
+            self._keep(primal_fit(self._parts(X, Y, v), ridges, constant))
+        elif solver == "direct":
+            self._keep(direct_fit(self._tangent(X), Y, v, ridges, constant))
+        else:
+            rng = generator(self.random_state, N, d, 2)
+            self._keep(cg_fit(self._tangent(X), Y, v, ridges, constant, tol, max_iter, rng, owner))
+        self.solver_ = solver
+
+    def _tangent(self, X: Any) -> Tangent:
+        return Tangent.of(self.layer_, X, self._scale, float(self.bias))
+
+    def _parts(self, X: Any, Y: FloatArray, v: FloatArray | None) -> Iterator[tuple[Tangent, FloatArray, Any]]:
+        for part in blocks(X.shape[0], self.layer_.width * (X.shape[1] + 1)):
+            yield self._tangent(X[part]), Y[part], None if v is None else v[part]
+
+    def _keep(self, fit: TangentFit) -> None:
+        path = fit.path
+        self.ridges_, self.gcv_, self.freedom_ = path.ridges, path.gcv, path.freedom
+        self.ridge_, self.n_iter_ = float(path.ridges[path.best]), fit.steps
+        self._V, self._constants = fit.V, fit.constants
+
+    def _values(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = X.astype(np.float64, copy=False)
+        parts = []
+        for part in blocks(X.shape[0], 2 * self.layer_.width):
+            tangent = self._tangent(X[part])
+            parts.append(np.stack([tangent.forward(V) for V in self._V], axis=1))
+        return np.asarray(np.concatenate(parts) + self._constants)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class NeuralTangentRegressor(TargetsMixin, _NeuralTangent):
+    """Ridge regression on the tangent model of a two-layer network of finite width.
+
+    It has N(d + 1) parameters, and its Jacobian is never formed where that would be large.
+
+    Parameters
+    ----------
+    width : int
+        N, the number of neurons.
+    activation : str, callable or Activation
+        σ, with a derivative.
+    ridge : "auto", float or sequence of float
+        λ, or candidates from which generalised cross-validation picks without refitting.
+    solver : "auto", "primal", "direct" or "cg"
+        By the Gram matrix of the parameters, by that of the samples, or by conjugate gradients on products with it;
+        "auto" is the first where there are fewer parameters than samples, the second up to 6000 samples.
+    tol, max_iter : float, int
+        Relative residual at which conjugate gradients stop, and their most steps.
+    scale, bias : see `RandomFeatureMap`
+    fit_intercept : bool
+        Whether f has a constant c.
+    random_state : int, RandomState or None
+        Fixes the weights, and the probes of "cg".
+
+    Attributes
+    ----------
+    ridge_, ridges_, gcv_, freedom_ :
+        The λ that was used; all candidates, their GCV and tr H_λ.
+    coef_, intercept_ :
+        v, (N, d + 1) or (k, N, d + 1), the last entry of a row for the offset, and c.
+    layer_, solver_, n_iter_ :
+        The random neurons, the route that was taken, and its steps.
+
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = NeuralTangentRegressor(100, random_state=0).fit(X[:300], y[:300])
+    >>> model.solver_, model.coef_.shape, model.score(X[300:], y[300:]) > 0.4
+    ('direct', (100, 11), True)
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Draw the neurons and fit."""
+        X, Y, v = self._checked(X, y, sample_weight, least=2)
+        self._fit_tangent(X, Y, v)
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return f(x), (n,) or (n, k); 4ndN flops."""
+        return self._shaped(self._values(X))
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Displacements v of the neurons: (N, d + 1) or (k, N, d + 1)."""
+        return np.asarray(self._V[0] if self._one_target else self._V)
+
+    @property
+    def intercept_(self) -> Any:
+        """The constant c."""
+        return float(self._constants[0]) if self._one_target else self._constants
+
+
+class NeuralTangentClassifier(LabelledMixin, _NeuralTangent):
+    """Classes by ridge regression of ±1 on the tangent model, each class against the rest.
+
+    Parameters and attributes are those of `NeuralTangentRegressor`, and `classes_`.
+
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), NeuralTangentClassifier(random_state=0)).fit(X[::2], y[::2])
+    >>> model.score(X[1::2], y[1::2]) > 0.95
+    True
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Draw the neurons and fit."""
+        X, indices = self._labelled(X, y)
+        v = sample_weights(sample_weight, X, type(self).__name__)
+        self._fit_tangent(X, signs(indices, len(self.classes_)), v)
+        return self
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Displacements v of the neurons, (1, N, d + 1) or (k, N, d + 1)."""
+        return np.asarray(self._V)
+
+    @property
+    def intercept_(self) -> FloatArray:
+        """The constants c, (1,) or (k,)."""
+        return np.asarray(self._constants)
