@@ -22,6 +22,7 @@ from lazyscope.regimes import Regime
 from lazyscope.registry import find
 from lazyscope.results import dataset
 from lazyscope.simulate.protocol import SGD
+from lazyscope.simulate.randomized import NoisySGD
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,7 +39,8 @@ class Draw:
     """One draw of the weights (and, to simulate, of the data) at some widths.
 
     `samples` is the number that random features are fitted to, `protocol` how the other regimes are trained: the
-    paper's where they are None. `settled()` writes such defaults out.
+    paper's where they are None. Regimes that go over given samples again and again (`NoisySGD`) take both.
+    `settled()` writes such defaults out.
 
     >>> import lazyscope as ls
     >>> Draw("exact", ls.QuadraticTarget([2.0, 1.0]), ls.Trained(), widths=(1,)).compute()["risk"]
@@ -52,7 +54,7 @@ class Draw:
     number: int = 0
     seed: int = 0
     samples: int | None = None
-    protocol: SGD | None = None
+    protocol: SGD | NoisySGD | None = None
 
     @property
     def claim(self) -> Claim:
@@ -63,6 +65,8 @@ class Draw:
         """Return the same draw with every default written out; refuse settings that contradict one another."""
         if self.fidelity == "exact":
             return self
+        if "training" in self.claim.arguments:
+            return self._with_training()
         if "protocol" not in self.claim.arguments:
             if self.protocol is not None:
                 must = "be left out: random features are fitted, not trained"
@@ -77,6 +81,15 @@ class Draw:
                 raise InvalidParameter.of("simulate", "samples", must, self.samples)
             protocol = replace(protocol, steps=self.samples // protocol.batch)
         return replace(self, protocol=protocol, samples=None)
+
+    def _with_training(self) -> Draw:
+        """Check what a regime needs that is trained on given samples."""
+        if self.samples is None:
+            must = "be the number of samples: training goes over them again and again"
+            raise InvalidParameter.of("simulate", "samples", must, "none", "Pass n, for example samples=1000.")
+        if self.protocol is not None and not isinstance(self.protocol, NoisySGD):
+            raise InvalidParameter.of("simulate", "protocol", "be a NoisySGD(…)", type(self.protocol).__name__)
+        return self
 
     def pieces(self) -> list[Draw]:
         """Return the widths of the settled draw, each by itself: the finer the work, the less a crash can lose."""
@@ -103,9 +116,12 @@ class Draw:
                 report(len(points), 0, f"N = {N}")
                 points.append(evaluate(one.problem, one.regime, N, weights.generator(seed, number, N)))
             return {name: np.array([point[name] for point in points]) for name in points[0]}
-        how = one.samples if one.protocol is None else one.protocol
-        extra = (_TESTED_SAMPLES,) if one.protocol is None else ()
-        row: Row = evaluate(one.problem, one.regime, one.widths, how, *extra, seed, number)
+        how: tuple[Any, ...] = (one.samples, _TESTED_SAMPLES, seed, number)
+        if "training" in one.claim.arguments:
+            how = (*how, one.protocol)
+        elif one.protocol is not None:
+            how = (one.protocol, seed, number)
+        row: Row = evaluate(one.problem, one.regime, one.widths, *how)
         return row
 
 
@@ -118,7 +134,8 @@ def assemble(draws: Sequence[Draw], rows: Sequence[Row], scalar: bool = False) -
     table = [_joined([row for _, row in group]) for _, group in groupby(pieces, key=lambda pair: pair[0].number)]
     first = pieces[0][0].settled()
     widths = np.array([N for draw, _ in pieces if draw.number == first.number for N in draw.widths])
-    variables = _trained(table, widths, first.protocol) if first.protocol else _measured(table, first.claim)
+    sgd = first.protocol if isinstance(first.protocol, SGD) else None
+    variables = _trained(table, widths, sgd) if sgd else _measured(table, first.claim)
     if first.claim.finite_size is not None:
         known = {name: values for name, (_, values) in variables.items()}
         known |= {"width": widths, "n": first.samples, "samples": table[0].get("samples")}
@@ -130,8 +147,8 @@ def assemble(draws: Sequence[Draw], rows: Sequence[Row], scalar: bool = False) -
     if scalar:
         variables = {name: (dims[1:], values[0]) for name, (dims, values) in variables.items()}
         coordinates = {name: ((), values[0]) for name, (_, values) in coordinates.items()}
-    if first.protocol is not None:
-        coordinates["step_size"] = (("step_size",), np.array(first.protocol.step_sizes))
+    if sgd is not None:
+        coordinates["step_size"] = (("step_size",), np.array(sgd.step_sizes))
         coordinates["samples"] = (("samples",), table[0]["samples"])
     arguments: dict[str, Any] = {
         "width": widths[0] if scalar else widths,

@@ -17,6 +17,7 @@ from lazyscope.regimes import Bayes, FixedWeights, Regime
 from lazyscope.registry import find
 from lazyscope.results import dataset
 from lazyscope.simulate.protocol import SGD
+from lazyscope.simulate.randomized import NoisySGD
 from lazyscope.trials import Trial
 from lazyscope.trials import assemble as trials_assembled
 
@@ -158,7 +159,7 @@ def exact(problem: Problem, regime: Regime, *, width: Any = None, draws: int = 1
 
 def _over_draws(first: Draw, draws: int, scalar: bool) -> xr.Dataset:
     """Compute draw after draw, and report: all widths at once where they share a stream, else one by one."""
-    together = [first.widths] if first.protocol is not None else [(N,) for N in first.widths]
+    together = [first.widths] if isinstance(first.protocol, SGD) else [(N,) for N in first.widths]
     plan = [replace(first, number=k, widths=widths) for widths in together for k in range(draws)]
     rows: list[Row] = []
     for draw in plan:
@@ -216,7 +217,7 @@ def simulate(
     method: str | None = None,
     draws: int = 1,
     seed: int = 0,
-    protocol: SGD | None = None,
+    protocol: SGD | NoisySGD | None = None,
 ) -> xr.Dataset:
     """Return the risk of networks trained on drawn data: N, d and n finite, by the papers' protocol.
 
@@ -236,7 +237,8 @@ def simulate(
     seed
         Draw k of a stream depends on (seed, k), its weights at width N (and a fit's own stream) on (seed, k, N).
     protocol
-        `SGD(…)` for regimes that are trained by SGD; the paper's by default.
+        `SGD(…)` for regimes that are trained by SGD, the paper's by default; `NoisySGD(…)` for those that go over n
+        given samples again and again, as `Taylor` does.
 
     Returns
     -------

@@ -111,3 +111,16 @@ def test_bad_input_is_refused_in_one_line():
         ls.Taylor(2, "relu")
     with pytest.raises(ls.InvalidParameter, match=r"order parameter of Taylor .* at least 1"):
         ls.Taylor(0)
+
+
+def test_the_verb_takes_a_protocol_and_asks_for_samples():
+    short = ls.NoisySGD(steps=30, batch=16, loss="soft hinge")
+    result = ls.simulate(ls.SparseParity(5), ls.Taylor(), width=[8, 16], samples=40, protocol=short, draws=2)
+    assert result.risk.dims == ("width",) and np.all(np.isfinite(result.risk))
+    assert '"loss": "soft hinge"' in result.attrs["arguments"]
+    with pytest.raises(ls.InvalidParameter, match=r"samples parameter of simulate must be the number of samples"):
+        ls.simulate(ls.SparseParity(5), ls.Taylor(), width=8)
+    with pytest.raises(ls.InvalidParameter, match=r"protocol parameter of simulate must be a NoisySGD"):
+        ls.simulate(ls.SparseParity(5), ls.Taylor(), width=8, samples=40, protocol=ls.SGD())
+    with pytest.raises(ls.InvalidParameter, match=r"protocol parameter of simulate must be an SGD"):
+        ls.simulate(ls.QuadraticTarget([1.0, 2.0]), ls.Trained(), width=2, protocol=short)

@@ -95,7 +95,7 @@ def test_what_has_no_lasting_content_is_refused():
     class Mine(ls.QuadraticTarget):
         pass
 
-    with pytest.raises(InvalidParameter, match=r"must be made of Draw, Trial, QuadraticTarget, .* Got Mine instead"):
+    with pytest.raises(InvalidParameter, match=r"must be made of Draw, Trial, .*QuadraticTarget, .* Got Mine instead"):
         key(replace(DRAW, problem=Mine(TARGET.B)))
 
 

@@ -129,7 +129,7 @@ def _claim(problem: type[Problem], regime: type[Regime]) -> Claim:
             "σ ∈ C² with σ″ Lipschitz (Assumption A), for models of order 2",
             f"n samples, ‖x‖ = √d; {'logistic' if parity else 'square'} loss; tested on fresh samples",
         ),
-        arguments=("width", "samples"),
+        arguments=("width", "samples", "training"),
         evaluate=risks,
         example=lambda d: (SparseParity(d) if parity else RidgeMonomial(d, 3, alpha=0.5), _EXAMPLES[regime]),
         covers=_isotropic,

@@ -40,16 +40,23 @@ from lazyscope.regimes import (
 )
 from lazyscope.reports.coupling import CouplingDraw
 from lazyscope.reports.digits import DigitsDraw
+from lazyscope.reports.expressivity import ExpressivityDraw
 from lazyscope.reports.higher_order import HigherOrderDraw
+from lazyscope.reports.landscape_draws import DescentDraw, LandscapeDraw
+from lazyscope.reports.sample_complexity import SampleComplexityDraw
 from lazyscope.simulate.protocol import SGD
+from lazyscope.simulate.randomized import NoisySGD
 from lazyscope.trials import Trial
 
 Array = NDArray[Any]
 
-_WORK = (Draw, Trial, DigitsDraw, CouplingDraw, HigherOrderDraw)
+_BEYOND = (CouplingDraw, HigherOrderDraw, ExpressivityDraw, LandscapeDraw, DescentDraw, SampleComplexityDraw)
+_WORK = (Draw, Trial, DigitsDraw, *_BEYOND)
 _PROBLEMS = (QuadraticTarget, GaussianMixture, LinearTarget, LinearLabels, SparseParity, RidgeMonomial)
 _REGIMES = (RandomFeatures, NeuralTangent, Trained, Taylor, IsotropicFeatures, GaussianFeatures)
-KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (*_WORK, *_PROBLEMS, *_REGIMES, FixedWeights, SGD)}
+KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (*_WORK, *_PROBLEMS, *_REGIMES, FixedWeights, SGD, NoisySGD)
+}
 
 
 def canonical(value: Any) -> str:
