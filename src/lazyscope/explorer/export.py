@@ -32,7 +32,7 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const))", re.MULT
 
 def write(path: Path, *, dots: bool = True) -> None:
     """Write the page, all of it or nothing; report progress."""
-    check_output(path, (".html",), "lazyscope explore", "--export")
+    check_output(path, (".html", ".htm"), "lazyscope explore", "--export")
     page = assembled(data(dots=dots))
     with replacing(path) as part:
         part.write_text(page, encoding="utf-8")

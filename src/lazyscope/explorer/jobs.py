@@ -165,8 +165,6 @@ class Jobs:
                     del self.busy[job.name]
                     finished = job.ended and job.said[-1][0] == "done"
                     self._errand(self._put_back(worker, finished))
-        except asyncio.CancelledError:
-            job.say("error", {"error": "Cancelled."})
         except Exception as error:  # a worker that cannot be started must not leave its readers waiting
             job.say("error", {"error": " ".join(f"{type(error).__name__}: {error}".split())})
         finally:
@@ -203,6 +201,7 @@ class Jobs:
         """End a job; say whether there was something to end."""
         if job.ended or job.task is None:
             return False
+        job.say("error", {"error": "Cancelled."})  # now: a task that has not begun would never say it
         job.task.cancel()
         return True
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import socket
+import tempfile
 import webbrowser
 from collections.abc import Callable
+from pathlib import Path
 
+import lazyscope
 from lazyscope.errors import InvalidParameter, LazyscopeError
 from lazyscope.explorer.guard import LOOPBACK
 
@@ -46,8 +51,6 @@ def bind(host: str, port: int | None) -> socket.socket:
 
 
 def _refused(host: str, port: int, error: OSError) -> InvalidParameter:
-    import errno
-
     if error.errno == errno.EADDRINUSE:
         return InvalidParameter.of(_OWNER, "--port", "be free", f"{port}, which is in use,", "Pass another, or none.")
     if error.errno == errno.EACCES:
@@ -62,10 +65,28 @@ def address_of(host: str, sock: socket.socket) -> str:
     return f"http://{name}:{sock.getsockname()[1]}/"
 
 
+def keep_compiled_code(package: Path, home: Path, say: Callable[[str], None]) -> None:
+    """Find a place for machine code where neither the package nor the home can be written to; say which.
+
+    >>> keep_compiled_code(Path("."), Path("/nowhere"), print)
+    """
+    if "NUMBA_CACHE_DIR" in os.environ or any(os.access(place, os.W_OK) for place in (package, home)):
+        return
+    try:
+        os.environ["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(prefix="lazyscope-")
+    except OSError as error:
+        raise LazyscopeError(
+            f"No folder can be written to, neither {home} nor {package} nor one for temporary files "
+            f"({error.strerror}): compiled code has no place. Set NUMBA_CACHE_DIR to one that can."
+        ) from None
+    say(f"note: {home} is read-only: compiled code goes to {os.environ['NUMBA_CACHE_DIR']}.")
+
+
 def serve(host: str, port: int | None, *, browser: bool, say: Callable[[str], None]) -> None:
     """Serve until interrupted; `say` gets the address, and whatever else a person should know."""
     sock = bind(host, port)
     try:
+        keep_compiled_code(Path(lazyscope.__file__).parent, Path.home(), say)
         try:
             import uvicorn
 

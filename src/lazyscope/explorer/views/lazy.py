@@ -64,7 +64,7 @@ class LazyState(State):
     rho_max: float = slider(
         2.0, 1.0, 10.0, "Axis up to N/d", "Largest number of neurons per dimension.", step=0.5, group="picture"
     )
-    d: int = slider(60, 20, 450, "Dimension d", "Of the inputs: lines are for d → ∞, dots for this d.", step=10)
+    d: int = slider(80, 20, 450, "Dimension d", "Of the inputs: lines are for d → ∞, dots for this d.", step=10)
     draws: int = slider(4, 1, 10, "Draws", "Independent draws a dot.", step=1, group="dots")
     seed: int = slider(0, 0, 9999, "Seed", "The same seed draws the same dots.", step=1, group="dots")
 

@@ -1,0 +1,158 @@
+"""Jobs: the library's numbers arrive; workers are freed, replaced and bounded, whatever becomes of them."""
+
+import asyncio
+import os
+import signal
+import time
+
+import pytest
+
+import lazyscope as ls
+from lazyscope.explorer.jobs import Bounds, Jobs, TooManyJobs
+
+SHORT = {"view": "quadratic", "state": {"d": 20, "rho_max": 1.0, "draws": 2}, "fidelities": ["exact"]}
+LONG = {"view": "quadratic", "state": {"d": 120}, "fidelities": ["simulate"]}  # minutes
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def run(scenario, **bounds):
+    """Run a coroutine function with jobs of its own, which it must leave without processes."""
+
+    async def whole():
+        jobs = Jobs(Bounds(**{"workers": 1, "waiting": 2, "seconds": 60.0, "patience": 30.0, **bounds}))
+        try:
+            await scenario(jobs)
+        finally:
+            pids = [worker.process.pid for worker in (*jobs.idle, *jobs.busy.values())]
+            await jobs.close()
+        assert not any(alive(pid) for pid in pids)
+
+    asyncio.run(whole())
+
+
+async def listened(jobs, job):
+    return [said async for said in jobs.read(job)]
+
+
+async def at_work(jobs, order):
+    """Start a job with a reader that stays, and wait until it is being computed."""
+    job = jobs.submit(order)
+    reader = asyncio.create_task(listened(jobs, job))
+    while not (job.said and job.said[-1][1].get("total")):
+        await asyncio.sleep(0.02)
+    return job, reader, jobs.busy[job.name].process.pid
+
+
+def test_dots_are_the_librarys_numbers_bit_for_bit():
+    async def scenario(jobs):
+        said = await listened(jobs, jobs.submit(SHORT))
+        again = await listened(jobs, jobs.submit(SHORT))
+        assert said[-1][0] == "done"
+        dots = [data for event, data in said if event == "dots"]
+        assert dots == [data for event, data in again if event == "dots"]
+        target = ls.QuadraticTarget.exponential(20, seed=100)
+        for one in dots:
+            regime = {"RF": ls.RandomFeatures, "NT": ls.NeuralTangent, "NN": ls.Trained}[one["name"]]()
+            width, draws = round(one["x"][0] * 20), 1 if one["name"] == "NN" else 2
+            expected = ls.exact(target, regime, width=width, draws=draws)
+            assert one["y"] == [pytest.approx(float(expected.risk), rel=1e-12, abs=1e-14)]
+            if draws > 1:
+                assert one["stderr"] == [pytest.approx(float(expected.stderr), rel=1e-9, abs=1e-14)]
+
+    run(scenario)
+
+
+def test_cancelling_frees_the_worker_within_a_second():
+    async def scenario(jobs):
+        job, reader, pid = await at_work(jobs, LONG)
+        began = time.perf_counter()
+        assert jobs.cancel(job)
+        assert (await reader)[-1] == ("error", {"error": "Cancelled."})
+        while alive(pid):
+            await asyncio.sleep(0.01)
+        took = time.perf_counter() - began
+        assert took < 1.0, took
+        assert not jobs.busy
+        assert not jobs.cancel(job)
+        assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
+
+    run(scenario)
+
+
+def test_a_job_ends_when_its_reader_leaves_or_none_comes():
+    async def scenario(jobs):
+        job, reader, pid = await at_work(jobs, LONG)
+        reader.cancel()
+        await asyncio.wait([job.task], timeout=1.0)
+        assert job.said[-1] == ("error", {"error": "Cancelled."})
+        unread = jobs.submit(LONG)
+        await asyncio.wait([unread.task], timeout=2.0)
+        assert unread.said[-1] == ("error", {"error": "Cancelled."})
+        assert not alive(pid)
+
+    run(scenario, patience=0.5)
+
+
+def test_a_killed_worker_is_an_error_and_the_next_job_has_another():
+    async def scenario(jobs):
+        _, reader, pid = await at_work(jobs, LONG)
+        os.kill(pid, signal.SIGKILL)
+        event, data = (await asyncio.wait_for(reader, 2.0))[-1]
+        assert event == "error"
+        assert "killed by signal 9" in data["error"]
+        assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
+
+    run(scenario)
+
+
+def test_an_idle_worker_that_died_is_not_used():
+    async def scenario(jobs):
+        await listened(jobs, jobs.submit(SHORT))
+        while not jobs.idle:
+            await asyncio.sleep(0.01)
+        os.kill(jobs.idle[0].process.pid, signal.SIGKILL)
+        await asyncio.sleep(0.2)
+        assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
+
+    run(scenario)
+
+
+def test_a_job_has_a_time_limit():
+    async def scenario(jobs):
+        event, data = (await listened(jobs, jobs.submit(LONG)))[-1]
+        assert event == "error"
+        assert data["error"].startswith("Stopped after 0.3 s")
+
+    run(scenario, seconds=0.3)
+
+
+def test_no_more_jobs_wait_than_are_accepted():
+    async def scenario(jobs):
+        accepted = [jobs.submit(LONG) for _ in range(3)]
+        with pytest.raises(TooManyJobs, match="3 jobs already"):
+            jobs.submit(LONG)
+        for job in accepted:
+            jobs.cancel(job)
+        await asyncio.wait([job.task for job in accepted])
+        assert all(job.said[-1][0] == "error" for job in accepted)
+        assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
+
+    run(scenario)
+
+
+def test_a_reader_who_comes_late_hears_everything():
+    async def scenario(jobs):
+        job = jobs.submit(SHORT)
+        first = await listened(jobs, job)
+        late = await listened(jobs, job)
+        assert [said for said in late if said[0] == "dots"] == [said for said in first if said[0] == "dots"]
+        assert late[-1][0] == "done"
+
+    run(scenario)

@@ -1,0 +1,149 @@
+"""Starting and stopping: an address that answers, one clear line for what goes wrong, nothing left behind."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lazyscope.explorer.server import keep_compiled_code
+
+LAZYSCOPE = str(Path(sys.executable).with_name("lazyscope"))
+
+
+@contextlib.contextmanager
+def explore(*options, **environment):
+    """Start `lazyscope explore` on a free port; yield (process, address), and end it."""
+    command = [LAZYSCOPE, "explore", "--port", "0", *options]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    )
+    try:
+        yield process, process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def get(address, path=""):
+    with urllib.request.urlopen(address + path, timeout=60) as response:
+        return response.status, response.read()
+
+
+def test_it_prints_its_address_and_ends_at_once_on_ctrl_c():
+    with explore("--no-browser") as (process, address):
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
+        assert get(address)[0] == 200
+        assert b"Plotly" in get(address, "plotly.min.js")[1][:5000] or len(get(address, "plotly.min.js")[1]) > 1e6
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        assert process.stderr.read() == ""
+
+
+def test_it_listens_on_loopback_only():
+    with explore("--no-browser") as (process, address):
+        get(address)
+        (listening,) = [c for c in psutil.Process(process.pid).net_connections() if c.status == psutil.CONN_LISTEN]
+        assert listening.laddr.ip == "127.0.0.1"
+
+
+def test_workers_end_with_their_server_however_it_ends():
+    with explore("--no-browser") as (process, address):
+        order = json.dumps({"view": "quadratic", "state": {"d": 120}, "fidelities": ["simulate"]}).encode()
+        request = urllib.request.Request(address + "api/simulate", order, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request) as response:
+            events = json.load(response)["events"]
+        stream = urllib.request.urlopen(address + events.lstrip("/"), timeout=60)
+        while b'"total": 0' in (line := stream.readline()) or not line.startswith(b"data:"):
+            pass  # until a worker is at work
+        workers = psutil.Process(process.pid).children()
+        assert workers
+        process.kill()
+        _, left = psutil.wait_procs(workers, timeout=3.0)
+        assert not left
+        stream.close()
+
+
+def test_without_a_browser_it_says_so_and_serves(tmp_path):
+    with explore(PATH=str(tmp_path), DISPLAY="", WAYLAND_DISPLAY="", BROWSER="") as (process, address):
+        assert get(address)[0] == 200
+        process.send_signal(signal.SIGINT)
+        process.wait(10)
+        assert process.stderr.read() == "lazyscope: note: no browser was found. Open the address above in one.\n"
+
+
+def one_line(*options):
+    done = subprocess.run([LAZYSCOPE, "explore", *options], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_a_port_in_use_is_one_clear_line():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        line = one_line("--port", str(port), "--no-browser")
+    assert f"must be free. Got {port}, which is in use, instead" in line
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--port", "70000"), "between 0 and 65535"),
+        (("--host", "no.such.host.invalid"), "an address of this machine"),
+        (("--export", "/proc/nowhere/page.html"), "--export"),
+        (("--export", "page.txt"), "end in .html"),
+    ],
+)
+def test_what_cannot_be_done_is_one_clear_line(options, words):
+    assert words in one_line("--no-browser", *options)
+
+
+def test_with_a_read_only_home_everything_works():
+    with explore("--no-browser", HOME="/proc/nohome", XDG_CACHE_HOME="/proc/nocache") as (_, address):
+        assert get(address)[0] == 200
+        assert json.loads(get(address, "api/limit/margin")[1])["lines"]
+
+
+def test_where_nothing_can_be_written_compiled_code_goes_elsewhere_and_that_is_said(monkeypatch, tmp_path):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    said = []
+    keep_compiled_code(Path("/proc/package"), Path("/proc/home"), said.append)
+    (line,) = said
+    assert "/proc/home is read-only" in line
+    assert Path(os.environ["NUMBA_CACHE_DIR"]).is_dir()
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setattr("tempfile.tempdir", "/proc/nowhere")
+    with pytest.raises(ValueError, match="Set NUMBA_CACHE_DIR"):
+        keep_compiled_code(Path("/proc/package"), Path("/proc/home"), said.append)
+
+
+def test_a_usual_port_that_is_taken_gives_way():
+    with socket.socket() as taken:
+        with contextlib.suppress(OSError):  # taken by somebody else already: just as well
+            taken.bind(("127.0.0.1", 8765))
+            taken.listen()
+        command = [LAZYSCOPE, "explore", "--no-browser"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            address = process.stdout.readline().strip()
+            assert not address.endswith(":8765/")
+            began = time.monotonic()
+            assert get(address)[0] == 200
+            assert time.monotonic() - began < 30
+        finally:
+            process.kill()
+            process.communicate()
