@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from lazyscope.estimators.neural_tangent import NeuralTangentRegressor as NeuralTangentRegressor
     from lazyscope.estimators.random_features import RandomFeaturesClassifier as RandomFeaturesClassifier
     from lazyscope.estimators.random_features import RandomFeaturesRegressor as RandomFeaturesRegressor
+    from lazyscope.estimators.taylor import TaylorNetClassifier as TaylorNetClassifier
+    from lazyscope.estimators.taylor import TaylorNetRegressor as TaylorNetRegressor
     from lazyscope.estimators.two_layer import TwoLayerClassifier as TwoLayerClassifier
     from lazyscope.estimators.two_layer import TwoLayerRegressor as TwoLayerRegressor
     from lazyscope.limits.optimal_ridge import optimal_ridge as optimal_ridge
@@ -81,6 +83,8 @@ _HOME = {
     "RandomFeatureMap": "estimators.feature_map",
     "RandomFeaturesClassifier": "estimators.random_features",
     "RandomFeaturesRegressor": "estimators.random_features",
+    "TaylorNetClassifier": "estimators.taylor",
+    "TaylorNetRegressor": "estimators.taylor",
     "TwoLayerClassifier": "estimators.two_layer",
     "TwoLayerRegressor": "estimators.two_layer",
     "activation_names": "activations",

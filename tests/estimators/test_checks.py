@@ -15,12 +15,17 @@ ESTIMATORS = {
     "NeuralTangentClassifier": "neural_tangent",
     "TwoLayerRegressor": "two_layer",
     "TwoLayerClassifier": "two_layer",
+    "TaylorNetRegressor": "taylor",
+    "TaylorNetClassifier": "taylor",
 }
+QUICKER = {"TaylorNetRegressor": {"max_iter": 100}, "TaylorNetClassifier": {"max_iter": 60}}
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_check_estimator_passes_without_expected_failures(name):
-    estimator = getattr(importlib.import_module(f"lazyscope.estimators.{ESTIMATORS[name]}"), name)()
+    estimator = getattr(importlib.import_module(f"lazyscope.estimators.{ESTIMATORS[name]}"), name)(
+        **QUICKER.get(name, {})
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # some checks stop after a few iterations on purpose
         results = check_estimator(estimator, on_skip=None, on_fail=None)
