@@ -47,8 +47,8 @@ class Size:
 
 
 PRESETS = {
-    "quick": Size("half a minute", (100, 320, 1000, 3200, 10_000)),
-    "paper": Size("five minutes", (100, 320, 1000, 3200, 10_000, 32_000, 100_000), draws=8, signs=16),
+    "quick": Size("twenty seconds", (100, 320, 1000, 3200, 10_000)),
+    "paper": Size("two minutes on two cores", (100, 320, 1000, 3200, 10_000, 32_000, 100_000), draws=8, signs=16),
 }
 
 
