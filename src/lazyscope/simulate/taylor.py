@@ -3,7 +3,7 @@
     f_{W₀+W}(x) = (1/√m) Σ_r a_r σ((w_{0,r} + w_r)·x) = Σ_k f^{(k)}_W(x),
     f^{(k)}_W(x) = (1/√m) Σ_r a_r σ^{(k)}(w_{0,r}·x)/k! (w_r·x)^k,
 
-a fixed. f^{(1)} is the tangent model f^L, f^{(2)} the quadratic model f^Q. (The seed's text of §3 is damaged where the ½
+a fixed. f^{(1)} is the tangent model f^L, f^{(2)} the quadratic model f^Q. (The seed's §3 is damaged where the ½
 of 1/2! would stand; §6 prints 1/k!, and Theorem 7's proof needs the ½.) Values, gradients and Hessian products without
 automatic differentiation: two matrix products U = W₀Xᵀ and Z = WXᵀ, one elementwise pass for D_ri = ∂/∂z, and one
 matrix product for the gradient,
