@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from lazyscope.estimators.taylor import TaylorNetRegressor as TaylorNetRegressor
     from lazyscope.estimators.two_layer import TwoLayerClassifier as TwoLayerClassifier
     from lazyscope.estimators.two_layer import TwoLayerRegressor as TwoLayerRegressor
+    from lazyscope.limits.flow import flow as flow
+    from lazyscope.limits.flow_saddle import strict_saddle as strict_saddle
     from lazyscope.limits.optimal_ridge import optimal_ridge as optimal_ridge
     from lazyscope.limits.ridge_peak import vanishing_peak as vanishing_peak
     from lazyscope.limits.separability import separability_threshold as separability_threshold
@@ -65,7 +67,10 @@ if TYPE_CHECKING:
     from lazyscope.registry import claims as claims
     from lazyscope.reports.coupling import coupling as coupling
     from lazyscope.reports.expressivity import expressivity as expressivity
+    from lazyscope.reports.generalisation import generalisation as generalisation
     from lazyscope.reports.higher_order import higher_order as higher_order
+    from lazyscope.reports.landscape import landscape as landscape
+    from lazyscope.reports.sample_complexity import sample_complexity as sample_complexity
     from lazyscope.side_by_side import compare as compare
     from lazyscope.simulate.protocol import SGD as SGD
     from lazyscope.simulate.randomized import NoisySGD as NoisySGD
@@ -117,11 +122,16 @@ _HOME = {
     "coupling": "reports.coupling",
     "exact": "verbs",
     "expressivity": "reports.expressivity",
+    "flow": "limits.flow",
+    "generalisation": "reports.generalisation",
     "higher_order": "reports.higher_order",
+    "landscape": "reports.landscape",
     "limit": "verbs",
     "optimal_ridge": "limits.optimal_ridge",
+    "sample_complexity": "reports.sample_complexity",
     "separability_threshold": "limits.separability",
     "simulate": "verbs",
+    "strict_saddle": "limits.flow_saddle",
     "vanishing_peak": "limits.ridge_peak",
 }
 
