@@ -19,8 +19,7 @@ import numpy as np
 from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.derivatives import require_smooth
-from lazyscope.progress import report
-from lazyscope.reports.exponents import exponents
+from lazyscope.reports.exponents import computed, exponents, over_draws
 from lazyscope.simulate.risk import Point, Risk
 from lazyscope.simulate.signs import random_signs
 from lazyscope.simulate.taylor import TaylorModel
@@ -179,11 +178,7 @@ def coupling(
         for m in some
         for number in range(draws)
     ]
-    rows = []
-    for i, one in enumerate(plan):
-        report(i, len(plan), one.label)
-        rows.append(one.compute())
-    return assemble(plan, rows)
+    return assemble(plan, computed(plan))
 
 
 def assemble(plan: Sequence[CouplingDraw], rows: Sequence[dict[str, Any]]) -> xr.Dataset:
@@ -198,13 +193,12 @@ def assemble(plan: Sequence[CouplingDraw], rows: Sequence[dict[str, Any]]) -> xr
             for name in names
         ]
     )  # (quantity, width, draw)
-    slope, spread = exponents(np.array(widths), table) if len(widths) > 1 else (np.full(len(names), np.nan),) * 2
-    count = table.shape[-1]
-    error = table.std(axis=-1, ddof=1) / np.sqrt(count) if count > 1 else np.full(table.shape[:-1], np.nan)
+    slope, spread = exponents(np.array(widths), table)
+    mean, error = over_draws(table)
     first = plan[0]
     return xr.Dataset(
         {
-            "size": (("quantity", "width"), table.mean(axis=-1)),
+            "size": (("quantity", "width"), mean),
             "stderr": (("quantity", "width"), error),
             "exponent": ("quantity", slope),
             "exponent_stderr": ("quantity", spread),
@@ -219,7 +213,7 @@ def assemble(plan: Sequence[CouplingDraw], rows: Sequence[dict[str, Any]]) -> xr
             "d": first.d,
             "samples": first.samples,
             "signs": first.signs,
-            "draws": count,
+            "draws": table.shape[-1],
             "seed": first.seed,
         },
     )

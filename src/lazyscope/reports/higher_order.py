@@ -21,8 +21,7 @@ from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.derivatives import require_smooth, taylor_coefficients
 from lazyscope.errors import InvalidParameter
-from lazyscope.progress import report
-from lazyscope.reports.exponents import exponents
+from lazyscope.reports.exponents import computed, exponents, over_draws
 from lazyscope.reports.moments import moment_matched
 from lazyscope.simulate.taylor import TaylorModel, upto
 from lazyscope.weights import generator
@@ -167,11 +166,7 @@ def higher_order(
         for m in some
         for number in range(draws)
     ]
-    rows = []
-    for i, one in enumerate(plan):
-        report(i, len(plan), one.label)
-        rows.append(one.compute())
-    return assemble(plan, rows)
+    return assemble(plan, computed(plan))
 
 
 def assemble(plan: Sequence[HigherOrderDraw], rows: Sequence[dict[str, Any]]) -> xr.Dataset:
@@ -188,10 +183,9 @@ def assemble(plan: Sequence[HigherOrderDraw], rows: Sequence[dict[str, Any]]) ->
         table = np.array(
             [[row[name] for draw, row in zip(plan, rows, strict=True) if draw.width == m] for m in widths]
         ).transpose(2, 0, 1)  # (piece, width, draw)
-        count = table.shape[-1]
-        slope, spread = exponents(np.array(widths), table) if len(widths) > 1 else (np.full(len(pieces), np.nan),) * 2
-        error = table.std(axis=-1, ddof=1) / np.sqrt(count) if count > 1 else np.full(table.shape[:-1], np.nan)
-        variables[name] = (("piece", "width"), table.mean(axis=-1))
+        slope, spread = exponents(np.array(widths), table)
+        mean, error = over_draws(table)
+        variables[name] = (("piece", "width"), mean)
         variables[f"{name}_stderr"] = (("piece", "width"), error)
         variables[f"{name}_exponent"] = ("piece", slope)
         variables[f"{name}_exponent_stderr"] = ("piece", spread)
@@ -207,7 +201,7 @@ def assemble(plan: Sequence[HigherOrderDraw], rows: Sequence[dict[str, Any]]) ->
             "d": first.d,
             "samples": first.samples,
             "repeats": first.repeats,
-            "draws": count,
+            "draws": len(plan) // len(widths),
             "seed": first.seed,
         },
     )
