@@ -82,7 +82,7 @@ def test_errors_shrink_with_the_width():
     moving = lemma.sel(point=["half way", "random", "both"])
     assert np.all(np.abs(moving.exponent + 1.0) < 0.06)
     assert np.all(lemma.sel(point=["the saddle", "the opposite"]).error == 0)  # no neuron serves both W and W⋆
-    assert np.all(lemma.error <= lemma.bound)
+    assert np.all(lemma.error <= lemma.bound) and np.all(lemma.bound.sel(point="random").diff("width") < 0)
     theorem = result.sel(statement="Theorem 2")
     assert np.all(theorem.exponent <= -0.25 + 2 * theorem.exponent_stderr)
     assert float(np.sqrt(np.mean(result.z.sel(statement=["Lemma 1", "Theorem 2"]) ** 2))) < 2.0

@@ -50,7 +50,7 @@ POINTS: dict[str, Point] = {
 """Points W by their names, from W⋆: zero, W⋆/2, random rows of the same norm, a mixture, and W⋆ of −f⋆."""
 
 STATEMENTS = {"clean": "Lemma 1", "network": "Theorem 2", "regularized": "Corollary 3"}
-_NUMBERS = ("left", "right", "error", "bound", "slack", "stderr", "sampled", "sampled_stderr")
+_NUMBERS = ("left", "right", "error", "slack", "stderr", "sampled", "sampled_stderr")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class LandscapeDraw:
         return [self]
 
     def compute(self) -> Row:
-        """Do the work; arrays of the row are (statement, point)."""
+        """Do the work; arrays of the row are (statement, point), the bound of Lemma 1's error (point,)."""
         setting = _Setting.of(self)
         found = []
         for build in POINTS.values():
@@ -92,7 +92,7 @@ class LandscapeDraw:
             name: np.array([[getattr(_statement(one, statement), name) for one in found] for statement in STATEMENTS])
             for name in _NUMBERS
         }
-        row["risk"] = np.array([one.risk_network for one in found])
+        row["bound"] = np.array([one.clean.bound for one in found])
         return row | {"OPT": np.asarray(found[0].OPT)}
 
 
@@ -221,6 +221,8 @@ def assemble_landscape(plan: Sequence[LandscapeDraw], rows: Sequence[Row]) -> xr
         there = np.isfinite(slope)  # an error that is zero at every width has no exponent
         variables["exponent"] = (dims[:2], np.where(there, slope, np.nan))
         variables["exponent_stderr"] = (dims[:2], np.where(there, spread, np.nan))
+    bounds = [[row["bound"] for draw, row in zip(plan, rows, strict=True) if draw.width == m] for m in widths]
+    variables["bound"] = (dims[1:], np.mean(bounds, axis=1).T)
     first = plan[0]
     attributes = {
         "theorem": "Lemma 1, Theorem 2, Corollary 3",

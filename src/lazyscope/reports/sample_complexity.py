@@ -72,7 +72,7 @@ class SampleComplexityDraw:
         return [self]
 
     def compute(self) -> Row:
-        """Do the work: `samples` and `error`, a point each, and `needed`, NaN where the level was not reached."""
+        """Do the work: `samples` and `error`, a point each."""
         problem = self.problem
         key = (self.number, problem.d)
         X_test, _ = problem.sample(_TESTED, _generator(self.seed, *key, 1))
@@ -86,8 +86,7 @@ class SampleComplexityDraw:
             errors.append(float(np.min(error(problem, found, wanted))))
             if errors[-1] <= self.level:
                 break
-        needed = crossing(np.array(samples), np.array(errors), self.level)
-        return {"samples": np.array(samples), "error": np.array(errors), "needed": np.asarray(needed)}
+        return {"samples": np.array(samples), "error": np.array(errors)}
 
 
 def grid(d: int, most: int) -> list[int]:
@@ -185,7 +184,7 @@ def assemble(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row]) -> xr.Da
     planned = np.zeros(table.shape, dtype=bool)
     for draw, row in zip(plan, rows, strict=True):
         where = learners.index(draw.learner), dimensions.index(draw.problem.d), draw.number
-        table[where], planned[where] = float(row["needed"]), True
+        table[where], planned[where] = crossing(row["samples"], row["error"], draw.level), True
     fits = np.array([slope(np.array(dimensions, dtype=float), one) for one in table])
     logs = np.log(table)
     count = np.sum(np.isfinite(table), axis=2)
