@@ -1,4 +1,11 @@
-"""A client of the API, and states that stand for all."""
+"""A client of the API, a server of its own process, a browser, and states that stand for all."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
@@ -23,3 +30,41 @@ STATES = [
 def client():
     with TestClient(create_app(), base_url="http://127.0.0.1") as client:
         yield client
+
+
+@contextlib.contextmanager
+def explore(*options, **environment):
+    """Start `lazyscope explore` on a free port; yield (process, address), and end it."""
+    command = [str(Path(sys.executable).with_name("lazyscope")), "explore", "--port", "0", *options]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    )
+    try:
+        yield process, process.stdout.readline().strip()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def server():
+    with explore("--no-browser") as (process, address):
+        yield process, address
+
+
+def chromium():
+    """The system's Chromium, which `make test` installs where there is none."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    found = next(filter(None, map(shutil.which, names)), None)
+    assert found, "The browser tests need a Chromium on PATH: `make browser` installs one."
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        yield browser
+        browser.close()

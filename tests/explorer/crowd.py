@@ -57,9 +57,7 @@ def crowd(address, clients, seconds, pause=0.5):
         took, errors = [], []
         until = time.monotonic() + seconds
         names = list(VIEWS)
-        some = (
-            one(address, names[i % len(names)], i, until, pause, took, errors) for i in range(clients)
-        )
+        some = (one(address, names[i % len(names)], i, until, pause, took, errors) for i in range(clients))
         await asyncio.gather(*some)
         return took, errors
 

@@ -103,6 +103,17 @@ def test_the_command_of_an_answer_prints_its_numbers(client, view, state, name, 
     np.testing.assert_allclose(shown, values, rtol=1e-10, atol=1e-13)
 
 
+def test_the_schema_names_every_endpoint_and_parameter(client):
+    schema = client.get("/openapi.json").json()
+    for name, view in VIEWS.items():
+        operation = schema["paths"][f"/api/limit/{name}"]["get"]
+        assert {one["name"] for one in operation["parameters"]} == set(view.state.model_fields)
+        assert all(one.get("description") for one in operation["parameters"])
+        assert operation["responses"]["200"]["content"]["application/json"]["schema"]["$ref"].endswith("/Answer")
+    assert {"/api/simulate", "/api/jobs/{name}", "/api/jobs/{name}/events", "/api/views"} <= set(schema["paths"])
+    assert "/api/exact/quadratic" in schema["paths"]
+
+
 def test_views_describe_controls_that_their_states_accept(client):
     listed = ViewList.model_validate(client.get("/api/views").json())
     assert [view.name for view in listed.views] == ["quadratic", "mixture", "descent", "margin", "beyond"]

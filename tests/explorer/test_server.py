@@ -17,21 +17,9 @@ import pytest
 
 from lazyscope.explorer.server import keep_compiled_code
 
+from .conftest import explore
+
 LAZYSCOPE = str(Path(sys.executable).with_name("lazyscope"))
-
-
-@contextlib.contextmanager
-def explore(*options, **environment):
-    """Start `lazyscope explore` on a free port; yield (process, address), and end it."""
-    command = [LAZYSCOPE, "explore", "--port", "0", *options]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
-    )
-    try:
-        yield process, process.stdout.readline().strip()
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def get(address, path=""):

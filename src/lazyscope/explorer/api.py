@@ -43,7 +43,10 @@ _REMEMBERED = 512  # answers, of some ten thousand bytes each
 _COMPUTING = 2  # lines computed at once: more threads would only fight for the interpreter
 
 _REFUSED: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "No HTTP, or a body that is no JSON"},
     403: {"model": Problem, "description": "Not this server's page"},
+    413: {"model": Problem, "description": "A body that is too large"},
+    414: {"model": Problem, "description": "A query that is too long"},
     422: {"model": Problem, "description": "A parameter out of bounds, or outside a theorem's hypotheses"},
 }
 _BUSY: dict[int | str, dict[str, Any]] = {429: {"model": Problem, "description": "Too many jobs"}}
@@ -210,6 +213,7 @@ def _add_jobs(app: FastAPI) -> None:
 
     @app.get(
         "/api/jobs/{name}/events",
+        status_code=200,
         summary="Events of a job",
         response_class=EventStream,
         responses={**_REFUSED, **_UNKNOWN},

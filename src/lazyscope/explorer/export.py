@@ -10,7 +10,7 @@ import html
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -30,21 +30,21 @@ _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const))", re.MULTILINE)
 
 
-def write(path: Path, *, dots: bool = True) -> None:
+def write(path: Path, views: Sequence[View] = tuple(VIEWS.values()), *, dots: bool = True) -> None:
     """Write the page, all of it or nothing; report progress."""
     check_output(path, (".html", ".htm"), "lazyscope explore", "--export")
-    page = assembled(data(dots=dots))
+    page = assembled(data(views, dots=dots))
     with replacing(path) as part:
         part.write_text(page, encoding="utf-8")
 
 
-def data(*, dots: bool = True) -> dict[str, Any]:
+def data(views: Sequence[View], *, dots: bool = True) -> dict[str, Any]:
     """Return everything that the page shows: views with stops, answers, claims, and dots."""
-    total = sum(_count(view) for view in VIEWS.values()) + len(VIEWS) * dots
+    total = sum(_count(view) for view in views) + len(views) * dots
     claims: dict[str, Any] = {}
     answers: dict[str, dict[str, Any]] = {}
     kept, done = {}, 0
-    for view in VIEWS.values():
+    for view in views:
         answers[view.name] = {"keys": list(view.export), "grids": [], "answers": {}}
         for state in _states(view):
             if done % 20 == 0:
@@ -54,12 +54,12 @@ def data(*, dots: bool = True) -> dict[str, Any]:
             if key in answers[view.name]["answers"]:
                 continue  # what is on the axis has no slider
             answers[view.name]["answers"][key] = _answer(view, state, answers[view.name]["grids"], claims)
-    for view in VIEWS.values() if dots else ():
+    for view in views if dots else ():
         report(done, total, f"dots of {view.title}")
         done += 1
         kept[view.name] = _dots(view)
     report(total, total, "done")
-    return {"views": [_view(view) for view in VIEWS.values()], "answers": answers, "claims": claims, "dots": kept}
+    return {"views": [_view(view) for view in views], "answers": answers, "claims": claims, "dots": kept}
 
 
 def _count(view: View) -> int:

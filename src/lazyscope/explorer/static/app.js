@@ -1,7 +1,7 @@
 // The page: which view, which state, and what becomes of a slider that moves.
 
 import { build, State } from "./controls.js";
-import { draw, reading, refresh, table, wipe } from "./chart.js";
+import { draw, reading, refresh, resize, table, wipe } from "./chart.js";
 import { csv, csvText, png, python, pythonText } from "./downloads.js";
 import { Dots } from "./dots.js";
 import { byId, calm, element } from "./format.js";
@@ -23,6 +23,7 @@ let waiting = null; // when the latest change that no request carries yet was ma
 function change(group) {
   if (group === "theory" || group === "dots") dots.clear();
   waiting ??= performance.now();
+  document.documentElement.dataset.wanted = address(); // what is wanted, and what is drawn: tests wait for the two to meet
   remember();
   if (!asked) requestAnimationFrame(ask);
   else if (performance.now() - asked.began > SLOW) asked.controller.abort();
@@ -31,15 +32,20 @@ function change(group) {
 async function ask() {
   if (asked || waiting === null) return;
   const changed = waiting;
+  const wanted = address();
   waiting = null;
   const mine = { controller: new AbortController(), began: performance.now(), view: state.view.name };
   asked = mine;
   try {
     const found = await source.lines(mine.view, state.query(), mine.controller.signal);
     if (mine.view === state.view.name) await show(found, changed);
+    document.documentElement.dataset.drawn = wanted;
   } catch (failure) {
-    if (failure.name !== "AbortError") fail(failure.message);
-    else waiting ??= changed;
+    if (failure.name === "AbortError") waiting ??= changed;
+    else {
+      fail(failure.message);
+      document.documentElement.dataset.drawn = wanted;
+    }
   } finally {
     asked = null;
     if (waiting !== null) requestAnimationFrame(ask);
@@ -52,7 +58,6 @@ async function show(found, changed) {
   fail("");
   await draw(answer, dots.list);
   requestAnimationFrame(() => setTimeout(() => latencies.push(performance.now() - changed)));
-  document.documentElement.dataset.drawn = state.query(); // tests wait for it
   if (first) {
     describe();
     prefetch();
@@ -80,7 +85,6 @@ function describe() {
   byId("command").textContent = [answer.command, dots.again?.command].filter(Boolean).join("\n");
   byId("python").textContent = pythonText(answer, dots.again);
   if (byId("table").open) fillTable();
-  document.documentElement.dataset.described = state.query();
 }
 
 function claimItems(claim) {
@@ -136,13 +140,14 @@ function drop() {
 
 // -- links -----------------------------------------------------------------------------------------------
 
-const hash = () => `#${state.view.name}?${state.query()}${dots.list.length || dots.running ? "&dots=true" : ""}`;
+const address = () => `${state.view.name}?${state.query()}`;
+const hash = () => `#${address()}${dots.list.length || dots.running ? "&dots=true" : ""}`;
 
 const remember = calm(250, () => history.replaceState(null, "", hash()));
 
-/** Show what the address says: a view, its state, and its dots if it had any. */
-function open() {
-  const [name, query = ""] = decodeURI(location.hash.slice(1)).split("?");
+/** Show what an address says: a view, its state, and its dots if it had any. */
+function open(url) {
+  const [name, query = ""] = decodeURI(new URL(url).hash.slice(1)).split("?");
   const view = views.find((one) => one.name === name) ?? views[0];
   const said = new URLSearchParams(query);
   const moved = state?.view.name !== view.name;
@@ -218,10 +223,11 @@ async function start() {
   byId("table").addEventListener("toggle", fillTable);
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   byId("skip").addEventListener("click", () => byId("controls").focus());
-  addEventListener("hashchange", open);
+  addEventListener("hashchange", (event) => open(event.newURL)); // the bar itself may have been rewritten since
+  new ResizeObserver(resize).observe(byId("chart"));
   addEventListener("pagehide", () => dots.stop()); // the server notices by itself; this is sooner
   globalThis.lazyscope = { latencies, csv: () => csvText(answer, dots.list, dots.again) };
-  open();
+  open(location.href);
 }
 
 start().catch((failure) => fail(failure.message));

@@ -168,7 +168,7 @@ function redraw() {
   if (!latest) return undefined;
   const { answer, dots } = latest;
   const traces = [...lineTraces(answer), ...markTraces(answer), ...dotTraces(answer, dots)];
-  return Plotly.react(byId("chart"), traces, layoutOf(answer), { displayModeBar: false, responsive: true });
+  return Plotly.react(byId("chart"), traces, layoutOf(answer), { displayModeBar: false });
 }
 
 /** While a slider moves, only paths change: writing them takes a millisecond, where Plotly goes through everything. */
@@ -203,6 +203,9 @@ export function refresh() {
   colours.clear();
   return redraw();
 }
+
+/** Fit the frame, which notes below it and the window may have changed. */
+export const resize = calm(60, () => latest && Plotly.Plots.resize(byId("chart")));
 
 /** An empty frame, while the first answer of a view is on its way. */
 export function wipe() {

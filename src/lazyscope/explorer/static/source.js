@@ -5,7 +5,12 @@ const KEPT = 200;
 /** A failure to be shown: what must hold, as the library says it. */
 export class Refusal extends Error {}
 
-async function read(response) {
+/** Fetch and read; a server that is gone is said to be so. */
+async function get(address, options) {
+  const response = await fetch(address, options).catch((failure) => {
+    if (failure.name === "AbortError") throw failure;
+    throw new Refusal("The server does not answer. Is `lazyscope explore` still running?");
+  });
   if (response.ok) return response.json();
   const { error } = await response.json().catch(() => ({}));
   throw new Refusal(error ?? `The server answered ${response.status}.`);
@@ -16,14 +21,14 @@ class Server {
   known = new Map();
 
   async views() {
-    return (await read(await fetch("/api/views"))).views;
+    return (await get("/api/views")).views;
   }
 
   /** The lines of a state; those of late are kept. */
   async lines(view, query, signal) {
     const address = `/api/limit/${view}?${query}`;
     if (this.known.has(address)) return this.known.get(address);
-    const answer = await read(await fetch(address, { signal }));
+    const answer = await get(address, { signal });
     if (this.known.size > KEPT) this.known.delete(this.known.keys().next().value);
     this.known.set(address, answer);
     return answer;
@@ -31,7 +36,7 @@ class Server {
 
   async order(view, state) {
     const body = JSON.stringify({ view, state });
-    return read(await fetch("/api/simulate", { method: "POST", body, headers: { "Content-Type": "application/json" } }));
+    return get("/api/simulate", { method: "POST", body, headers: { "Content-Type": "application/json" } });
   }
 
   events(job) {

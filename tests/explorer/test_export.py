@@ -1,0 +1,72 @@
+"""The page in one file: no server, no network."""
+
+from dataclasses import replace
+
+import pytest
+
+from lazyscope.explorer import export
+from lazyscope.explorer.views import VIEWS
+
+from .test_browser import LINES, SLIDERS, Page
+
+
+def slim(view):
+    """The same view with two stops a control, the default and another."""
+    defaults = view.state().model_dump()
+    some = {}
+    for name, values in view.export.items():
+        other = [value for value in values if value != defaults[name]][-1 if view.name == "beyond" else 0]
+        some[name] = [value for value in values if value in (defaults[name], other)]
+    return replace(view, export=some)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("export") / "page.html"
+    export.write(path, [slim(view) for view in VIEWS.values()], dots=False)
+    return path
+
+
+def test_every_default_is_among_the_stops():
+    for view in VIEWS.values():
+        defaults = view.state().model_dump()
+        for name, values in view.export.items():
+            assert defaults[name] in values
+            for value in values:
+                view.state(**{name: value})
+
+
+def test_the_file_works_with_the_network_off(file, browser, client):
+    page = Page(browser, file.as_uri(), offline=True)
+    page.open("#quadratic")
+    for view, slider in SLIDERS.items():
+        page.tab.click(f"a[data-view={view}]")
+        page.until(lambda view=view: page.query().startswith(view))
+        page.drawn()
+        assert len(page.paths()) >= LINES[view]
+        before, drawn = page.traces(), page.query()
+        page.tab.focus(f"#c-{slider}")
+        at_end = page.tab.input_value(f"#c-{slider}") == "1"
+        page.tab.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
+        page.until(lambda drawn=drawn: page.query() != drawn)
+        page.until(lambda before=before: page.traces() != before)
+        answer = client.get(f"/api/limit/{page.query()}").json()
+        for line in answer["lines"]:
+            assert page.traces()[line["name"]][1] == pytest.approx(line["y"], rel=1e-5, abs=1e-12)
+    assert {url.partition("#")[0] for url in page.requests} == {file.as_uri()}
+    assert not page.wrong
+    page.context.close()
+
+
+def test_dots_of_the_first_state_are_kept():
+    kept = export._dots(VIEWS["margin"])
+    assert {dots["name"] for dots in kept["list"]} == {"test error", "margin"}
+    assert kept["again"]["command"].startswith("lazyscope simulate labels")
+
+
+def test_nothing_in_the_file_is_loaded_from_elsewhere(file):
+    page = file.read_text(encoding="utf-8")
+    assert export.POLICY.replace("'", "&#x27;") in page
+    head = page[: page.index("<script>")]
+    assert "src=" not in head
+    assert "href=" not in head
