@@ -24,7 +24,7 @@ class TangentFlow:
 
     k: FloatArray
     apart: FloatArray  # E_ij² for i ≠ j, at the start
-    still: float  # ‖diag E‖² over the directions that do not move
+    still: FloatArray  # diag E over the directions that do not move: the first ones
     rates: FloatArray
     modes: FloatArray  # columns: diag E and c of each mode
     start: FloatArray  # coefficient of each mode
@@ -47,7 +47,7 @@ class TangentFlow:
         apart = E**2
         apart[np.diag_indices(d)] = 0.0
         coefficients = vectors.T @ np.divide(begin, root, out=np.zeros_like(begin), where=root > 0.0)
-        return cls(k, apart, float(np.sum(own[~free] ** 2)), rates, root[:, None] * vectors, coefficients)
+        return cls(k, apart, own[~free].copy(), rates, root[:, None] * vectors, coefficients)
 
     def risk(self, times: FloatArray) -> FloatArray:
         """2‖E‖² + s² at each time.
@@ -56,10 +56,21 @@ class TangentFlow:
         >>> flow.risk(np.array([0.0, 1e6])).round(6)  # 2‖B‖², and 2·1² for the direction that W does not see
         array([20.,  2.])
         """
-        left = np.exp(-np.multiply.outer(times, np.maximum(self.rates, 0.0))) * self.start @ self.modes.T
-        decay = np.exp(-16.0 * np.multiply.outer(times, self.k))
-        off = np.einsum("ti,ij,tj->t", decay, self.apart, decay, optimize=True)
-        return np.asarray(2.0 * (off + self.still + np.sum(left[:, :-1] ** 2, axis=1)) + left.sum(axis=1) ** 2)
+        left = np.exp(-np.multiply.outer(times, np.maximum(self.rates, 0.0)))
+        return self.risk_of(left, np.exp(-8.0 * np.multiply.outer(times, self.k)))
+
+    def risk_of(self, left: FloatArray, decay: FloatArray) -> FloatArray:
+        """2‖E‖² + s², where `left` is what is left of each mode, and E_ij is worth decay_i·decay_j of its start."""
+        moving = (left * self.start) @ self.modes.T
+        off = np.einsum("ti,ij,tj->t", decay**2, self.apart, decay**2, optimize=True)
+        squares = off + float(self.still @ self.still) + np.sum(moving[:, :-1] ** 2, axis=1)
+        return np.asarray(2.0 * squares + moving.sum(axis=1) ** 2)
+
+    def squared_error(self, left: FloatArray, decay: FloatArray) -> FloatArray:
+        """(E²)_ii, times × d."""
+        moving = (left * self.start) @ self.modes[:-1].T
+        own = np.concatenate([np.broadcast_to(self.still, (len(left), self.still.size)), moving], axis=1)
+        return np.asarray(own**2 + decay**2 * (decay**2 @ self.apart))
 
 
 @dataclass(frozen=True, eq=False)
