@@ -11,7 +11,9 @@ SIZES = {
     "expressivity": (expressivity, expressivity.Size("tiny", (100, 1600), (2, 3), draws=4, samples=30, d=4)),
     "sample-complexity": (
         sample_complexity,
-        sample_complexity.Size("tiny", (6, 10), (4, 6), draws=2, width=32, randomized_width=128, most=200),
+        sample_complexity.Size(
+            "tiny", (5, 8), (3, 4), 2, learners=sample_complexity._CORE[:3], width=32, randomized_width=32, most=70
+        ),
     ),
 }
 

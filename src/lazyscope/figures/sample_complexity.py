@@ -84,6 +84,7 @@ def _monomial(size: Size) -> list[SampleComplexityDraw]:
             number,
         )
         for learner in _CORE
+        if learner in size.learners
         for d in size.monomial
         for number in range(size.monomial_draws)
     ]
@@ -128,6 +129,8 @@ def _needed(axes: Axes, found: xr.Dataset, title: str) -> None:
         half = float(one.exponent_high - one.exponent_low) / 2
         label = f"{name}: d$^{{{float(one.exponent):.2f} \\pm {half:.2f}}}$"
         kept = np.isfinite(one.needed.values)
+        if not np.any(kept):
+            continue  # the verdict says who did not reach the level
         error = one.needed.values * np.nan_to_num(one.needed_stderr.values)
         axes.errorbar(d[kept], one.needed[kept], error[kept], color=colour, marker=marker, linestyle="", label=label)
         middle = np.exp(np.mean(np.log(one.needed.values[kept])))

@@ -17,9 +17,8 @@ import numpy as np
 from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.problems import RidgeMonomial, SparseParity
-from lazyscope.progress import report
 from lazyscope.reports.construction import expected_norm, express, monomials, norm_bound
-from lazyscope.reports.exponents import exponents
+from lazyscope.reports.exponents import computed, exponents, over_draws
 from lazyscope.simulate.losses import LOSSES
 from lazyscope.simulate.signs import norm_24
 from lazyscope.simulate.taylor import TaylorModel
@@ -120,11 +119,7 @@ def expressivity(
     some = np.atleast_1d(whole_numbers(widths, "expressivity", "widths")).tolist()
     draws = whole_number(draws, "expressivity", "draws")
     plan = [ExpressivityDraw(problem, m, samples, activation, number, seed) for m in some for number in range(draws)]
-    rows = []
-    for i, one in enumerate(plan):
-        report(i, len(plan), one.label)
-        rows.append(one.compute())
-    return assemble(plan, rows)
+    return assemble(plan, computed(plan))
 
 
 def assemble(plan: Sequence[ExpressivityDraw], rows: Sequence[dict[str, Any]]) -> xr.Dataset:
@@ -139,10 +134,9 @@ def assemble(plan: Sequence[ExpressivityDraw], rows: Sequence[dict[str, Any]]) -
         table = np.array(
             [[float(row[name]) for draw, row in zip(plan, rows, strict=True) if draw.width == m] for m in widths]
         )
-        variables[name] = ("width", table.mean(axis=1))
-        if table.shape[1] > 1:
-            variables[f"{name}_stderr"] = ("width", table.std(axis=1, ddof=1) / np.sqrt(table.shape[1]))
-        if name == "error" and len(widths) > 1:
+        mean, stderr = over_draws(table)
+        variables |= {name: ("width", mean), f"{name}_stderr": ("width", stderr)}
+        if name == "error":
             slope, spread = exponents(np.array(widths), table)
             variables |= {"exponent": ((), slope), "exponent_stderr": ((), spread)}
     variables["expected_norm"] = ((), expected_norm(terms, sigma, Bx))

@@ -21,7 +21,7 @@ from lazyscope.checks import FloatArray, whole_number
 from lazyscope.draws import Row
 from lazyscope.errors import InvalidParameter
 from lazyscope.problems import RidgeMonomial, SparseParity
-from lazyscope.progress import report
+from lazyscope.reports.exponents import computed
 from lazyscope.reports.learners import KERNELS, LEARNERS, error
 
 if TYPE_CHECKING:
@@ -167,11 +167,7 @@ def sample_complexity(
         for problem in problems
         for number in range(draws)
     ]
-    rows = []
-    for i, one in enumerate(plan):
-        report(i, len(plan), one.label)
-        rows.append(one.compute())
-    return assemble(plan, rows)
+    return assemble(plan, computed(plan))
 
 
 def assemble(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row]) -> xr.Dataset:
