@@ -182,12 +182,17 @@ def _order(view: View, state: State, fidelities: list[Drawn]) -> dict[str, Any]:
 
 
 def _wish(view: View) -> type[Record]:
-    """Return the type of the body that asks for dots of a view."""
+    """Return the type of the body that asks for dots of a view.
+
+    A query is text, in which "60" is a number; in JSON it is not.
+    """
+    name = view.state.__name__.removesuffix("State")
+    strict = type(view.state.__name__, (view.state,), {"model_config": {"strict": True}, "__doc__": view.state.__doc__})
     return create_model(
-        f"{view.state.__name__.removesuffix('State')}Dots",
+        f"{name}Dots",
         __base__=Record,
         view=(Literal[view.name], ...),  # type: ignore[arg-type]
-        state=(view.state, Field(default_factory=view.state, description="As in the query of /api/limit.")),
+        state=(strict, Field(default_factory=strict, description="As in the query of /api/limit.")),
         fidelities=(
             list[Literal[view.fidelities]],  # type: ignore[name-defined]
             Field(list(view.fidelities), min_length=1, max_length=2, description="Which dots are wanted."),
