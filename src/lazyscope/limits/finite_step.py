@@ -43,7 +43,7 @@ def finite_step(
     paths: int = 2,
     seed: int = 0,
     draw: int = 0,
-    tolerance: float = 1e-3,
+    tolerance: float = 1e-4,
 ) -> xr.Dataset:
     """Return the risk that one-pass SGD has after so many samples, in expectation over the samples, for σ = u².
 
