@@ -18,13 +18,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-# The verbs `exact` and `simulate` share their names with the packages that implement them. A submodule binds its name
-# in the parent when it is first loaded: loading the (empty) packages now, and forgetting the names, leaves them to
-# the verbs.
+# The verbs `exact`, `lens` and `simulate` share their names with the packages that implement them. A submodule binds
+# its name in the parent when it is first loaded: loading the (empty) packages now, and forgetting the names, leaves
+# them to the verbs.
 import lazyscope.exact
+import lazyscope.lens
 import lazyscope.simulate  # noqa: F401
 
-del exact, simulate  # noqa: F821
+del exact, lens, simulate  # noqa: F821
 
 if TYPE_CHECKING:
     from lazyscope.activations import Activation as Activation
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from lazyscope.estimators.taylor import TaylorNetRegressor as TaylorNetRegressor
     from lazyscope.estimators.two_layer import TwoLayerClassifier as TwoLayerClassifier
     from lazyscope.estimators.two_layer import TwoLayerRegressor as TwoLayerRegressor
+    from lazyscope.lens.verb import lens as lens
     from lazyscope.limits.flow import flow as flow
     from lazyscope.limits.flow_saddle import strict_saddle as strict_saddle
     from lazyscope.limits.optimal_ridge import optimal_ridge as optimal_ridge
@@ -126,6 +128,7 @@ _HOME = {
     "generalisation": "reports.generalisation",
     "higher_order": "reports.higher_order",
     "landscape": "reports.landscape",
+    "lens": "lens.verb",
     "limit": "verbs",
     "optimal_ridge": "limits.optimal_ridge",
     "sample_complexity": "reports.sample_complexity",

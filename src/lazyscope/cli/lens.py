@@ -1,0 +1,107 @@
+"""`lazyscope lens`: whether training the features is worth it on a table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lazyscope.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from lazyscope.lens.data import DataLens
+
+_EXAMPLES = ("diabetes", "digits", "breast_cancer")
+
+
+@click.command(short_help="Is it worth training the features on your data?")
+@click.argument("data", type=click.Path(path_type=Path), required=False)
+@click.option("--target", help="The column to predict.")
+@click.option("--example", type=click.Choice(_EXAMPLES), help="Data that ship with scikit-learn, instead of a file.")
+@click.option(
+    "--task", type=click.Choice(["regression", "classification"]), help="What the target is; guessed if left out."
+)
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated.")
+@click.option("--widths", default="32,128,512", show_default=True, help="Numbers of neurons, with commas.")
+@click.option("--folds", type=int, default=5, show_default=True, help="Folds of the cross-validation.")
+@click.option("--budget", default="2m", show_default=True, help="Time to use at most: 90s, 5m, 1h.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--rows", type=int, default=10_000, show_default=True, help="Use at most so many rows, drawn at random.")
+@click.option("--report", type=click.Path(path_type=Path), help="The report, .html; lens.html unless --json is given.")
+@click.option("--out", type=click.Path(path_type=Path), help="Write all numbers: .json or .nc.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+def lens(data: Path | None, **options: Any) -> None:
+    """Train the four regimes on a table (CSV, Parquet, NPZ), and say whether training the features is worth it.
+
+    Numbers and categories are prepared the scikit-learn way, fold by fold. The report is one HTML file.
+    """
+    from lazyscope import files
+    from lazyscope.cli.grammar import parse
+    from lazyscope.cli.terminal import progress_bar
+    from lazyscope.lens.verb import lens as look
+
+    owner = "lazyscope lens"
+    report = options["report"] or (None if options["as_json"] else Path("lens.html"))
+    if report is not None:
+        files.check_output(report, (".html",), owner, "--report")
+    if options["out"] is not None:
+        files.check_output(options["out"], (".json", ".nc"), owner, "--out")
+    if (data is None) == (options["example"] is None):
+        raise InvalidParameter.of(
+            owner, "DATA", "be a file, or --example its replacement", "both" if data else "neither"
+        )
+    chosen = {name: options[name] for name in ("folds", "budget", "seed", "rows")}
+    chosen["widths"] = parse(options["widths"], owner, "--widths").whole
+    if data is not None:
+        chosen |= {name: options[name] for name in ("target", "task", "drop")}
+    with progress_bar():
+        found = look(data if data is not None else options["example"], **chosen)
+    if options["out"] is not None:
+        _write(options["out"], found)
+    if report is not None:
+        click.echo(f"wrote {found.save(report)}", err=True)
+    if options["as_json"]:
+        from lazyscope.lens.numbers import document
+
+        click.echo(json.dumps(document(found)))
+    else:
+        _show(found)
+
+
+def _write(path: Path, found: DataLens) -> None:
+    from lazyscope import files
+    from lazyscope.lens.numbers import document
+
+    with files.replacing(path) as part:
+        if path.suffix.lower() == ".json":
+            part.write_text(json.dumps(document(found), indent=1) + "\n", encoding="utf-8")
+        else:
+            found.dataset.to_netcdf(part, engine="h5netcdf")
+    click.echo(f"wrote {path}", err=True)
+
+
+def _show(found: DataLens) -> None:
+    """Print the table of errors, the quadratic part, and the verdict."""
+    from lazyscope.cli.terminal import console, table, with_error
+
+    out = console()
+    out.print(found.about, soft_wrap=True)
+    cells = found.measured.at(found.samples)
+    widths = sorted({cell.width for line in cells.values() for cell in line})
+    grid = table("regime", *(f"N = {width}" for width in widths), left=1)
+    for name in (name for name in found.names if name in cells):
+        means = {cell.width: found.measured.mean(cell) for cell in cells[name]}
+        grid.add_row(f"{name}, {found.names[name]}", *(with_error(*means[w], 4) if w in means else "—" for w in widths))
+    out.print(grid)
+    out.print(f"{found.error_name}; the best constant has {found.measured.baseline.mean():.4f}.", soft_wrap=True)
+    if found.part is not None:
+        part = found.part
+        out.print(
+            f"Variance: {part.linear:.0%} linear, {part.quadratic:.0%} quadratic, {part.rest:.0%} noise or higher.",
+            soft_wrap=True,
+        )
+    for note in found.notes:
+        out.print(f"Note: {note}.", soft_wrap=True)
+    out.print(found.verdict, soft_wrap=True)

@@ -1,0 +1,64 @@
+"""What the theory of quadratic targets says each regime can reach, given the linear and quadratic part of the data.
+
+    unexplained(N) = rest + linear·r₁(N) + quadratic·r₂(N),
+
+r₂ the exact risk of the regime on ⟨z, Bz⟩ at width N with infinitely many samples (`lazyscope.exact`), r₁ that of
+random features on a linear target (the limit N, d → ∞ at n = ∞) and zero for the other regimes, whose class holds every
+linear function. The rest, noise and higher orders, is counted as out of reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lazyscope import verbs
+from lazyscope.checks import FloatArray
+from lazyscope.lens.quadratic_part import QuadraticPart
+from lazyscope.problems import LinearTarget, QuadraticTarget
+from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
+
+REGIMES = {
+    "RF": RandomFeatures("relu"),
+    "NT": NeuralTangent("relu"),
+    "NN": Trained("square"),
+}
+
+
+def quadratic_risks(B: FloatArray, widths: Sequence[int], draws: int = 2, seed: int = 0) -> dict[str, FloatArray]:
+    """Return r₂ of each regime at each width: shares of the quadratic part that stay unexplained.
+
+    >>> quadratic_risks(np.diag([2.0, 1.0, 0.0]), [1])["NN"].round(3)
+    array([0.2])
+    """
+    target = QuadraticTarget(B)
+    return {
+        name: np.asarray(verbs.exact(target, regime, width=list(widths), draws=draws, seed=seed).risk.values)
+        for name, regime in REGIMES.items()
+    }
+
+
+def linear_risk(widths: Sequence[int], d: int) -> FloatArray:
+    """Return r₁ of random features, relu: the bias on a linear target at n = ∞, without ridge.
+
+    >>> linear_risk([30, 3000], 30).round(2)
+    array([0.45, 0.  ])
+    """
+    psi1 = np.asarray(widths, dtype=np.float64) / d
+    found = verbs.limit(LinearTarget(), RandomFeatures("relu"), psi1=psi1, psi2=np.inf, ridge=0.0)
+    return np.asarray(found.risk.values).reshape(len(psi1))
+
+
+def unexplained(part: QuadraticPart, widths: Sequence[int], seed: int = 0) -> dict[str, FloatArray]:
+    """Return the share of the variance that each regime leaves unexplained at each width, at best.
+
+    A quadratic part that does not stand out from noise is counted as out of reach.
+    """
+    none = np.zeros(len(widths))
+    second = quadratic_risks(part.B, widths, seed=seed) if part.significant else dict.fromkeys(REGIMES, none + 1.0)
+    first = {"RF": linear_risk(widths, len(part.beta)) if part.linear > 0 else none}
+    return {
+        name: np.asarray(part.rest + part.linear * first.get(name, none) + part.quadratic * second[name])
+        for name in REGIMES
+    }

@@ -1,0 +1,188 @@
+"""The linear and the quadratic part of a target, estimated from data.
+
+    y ≈ c + ⟨β, z⟩ + ⟨z, Bz⟩ − Tr B + rest,        z the inputs, whitened.
+
+For Gaussian z Stein's identity gives B = ½E[y(zzᵀ − I)], and the Hermite polynomials of degree one and two,
+
+    z_i,   (z_i² − 1)/√2,   z_iz_j,      with coefficients   β_i,   √2 B_ii,   2B_ij,
+
+are orthonormal: regression on them estimates the same B with less noise, since each coefficient is told apart from the
+others, and it means the best quadratic function where z is not Gaussian. Sampling noise of variance v in every
+coefficient adds to B a matrix of independent entries (variance v/4, v/2 on the diagonal), which inflates ‖B‖² and
+drives eigenvalues apart (Dyson 1962): λ̂_i ≈ λ_i + (v/4) Σ_j 1/(λ_i − λ_j). Both are taken out again. Shares of the
+variance are what each part explains after the one before it, degrees of freedom counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from lazyscope.checks import FloatArray
+from lazyscope.errors import InvalidParameter
+
+_CLIP = 4.0  # standard deviations: one wild entry, squared, would outweigh the rest
+_PER_COEFFICIENT = 2.5  # samples that every coefficient needs at least
+_MOST_DIRECTIONS = 60
+_SIGNIFICANT = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """z = V(x − m): the leading principal directions of some inputs, each to variance one."""
+
+    mean: FloatArray
+    V: FloatArray
+    kept: float
+
+    @classmethod
+    def of(cls, X: FloatArray, most: int) -> Whitening:
+        """Learn it from the rows of X; directions without variance are left out."""
+        mean = X.mean(axis=0)
+        values, vectors = np.linalg.eigh(np.cov(X - mean, rowvar=False, bias=True).reshape(X.shape[1], -1))
+        order = np.argsort(values)[::-1]
+        alive = order[values[order] > 1e-10 * max(float(values.max()), 1e-300)]
+        chosen = alive[:most]
+        kept = float(values[chosen].sum() / values[alive].sum())
+        return cls(mean, vectors[:, chosen].T / np.sqrt(values[chosen])[:, None], kept)
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return z, (n, m), clipped at four standard deviations."""
+        return np.clip((X - self.mean) @ self.V.T, -_CLIP, _CLIP)
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticPart:
+    """β (d,), B (d, d) corrected for sampling noise, and shares of the variance of y.
+
+    `linear` + `quadratic` + `rest` = 1, the rest being noise and what is of higher order; `linear_z` and `quadratic_z`
+    say by how many standard deviations the F-ratio of each stands out from what noise alone would show.
+    """
+
+    beta: FloatArray
+    B: FloatArray
+    linear: float
+    quadratic: float
+    rest: float
+    linear_z: float
+    quadratic_z: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether a quadratic part is there beyond doubt: three standard deviations of noise."""
+        return self.quadratic_z > _SIGNIFICANT and self.quadratic > 0
+
+    @property
+    def spectrum(self) -> FloatArray:
+        """Eigenvalues of B, the largest in size first."""
+        values = np.linalg.eigvalsh(self.B)
+        return np.asarray(values[np.argsort(-np.abs(values))])
+
+
+def directions(n: int, d: int) -> int:
+    """Return how many directions n samples allow: 2.5 samples for each of the m(m + 3)/2 + 1 coefficients.
+
+    >>> directions(5000, 20), directions(400, 64)
+    (20, 16)
+    """
+    m = int((sqrt(9.0 + 8.0 * (n / _PER_COEFFICIENT - 1.0)) - 3.0) / 2.0) if n > _PER_COEFFICIENT else 0
+    return max(0, min(d, m, _MOST_DIRECTIONS))
+
+
+def quadratic_part(Z: FloatArray, y: FloatArray) -> QuadraticPart:
+    """Estimate β and B from whitened inputs Z, (n, d), and targets y, (n,).
+
+    p = d(d + 3)/2 coefficients by least squares: np² flops, 8np bytes.
+
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.standard_normal((2000, 3))
+    >>> part = quadratic_part(Z, Z[:, 0] + 2.0 * Z[:, 1] ** 2 + rng.standard_normal(2000))
+    >>> part.B.round(1)[1, 1], part.beta.round(1)[0], part.significant
+    (np.float64(2.0), np.float64(1.0), True)
+    """
+    n, d = Z.shape
+    if n < 2 or directions(n, d) < d or d == 0:
+        must = f"have {_PER_COEFFICIENT:g} rows for each of its d(d + 3)/2 + 1 coefficients"
+        raise InvalidParameter.of("quadratic_part", "Z", must, f"shape {Z.shape}", "Pass fewer directions.")
+    y = y - y.mean()
+    variance = float(np.mean(y * y))
+    if variance == 0.0:
+        raise InvalidParameter.of("quadratic_part", "y", "vary", "a constant")
+    features = hermite_features(Z)
+    features -= features.mean(axis=0)
+    coefficients, v, after_second = _least_squares(features, y)
+    beta, _, after_first = _least_squares(features[:, :d], y)
+    second, p = coefficients[d:], features.shape[1]
+    # mean squares left over: nothing, β, β and B
+    left = [variance * n / (n - 1), after_first / (n - 1 - d), after_second / (n - 1 - p)]
+    linear = max(0.0, 1.0 - left[1] / left[0])
+    quadratic = max(0.0, (left[1] - left[2]) / left[0])
+    return QuadraticPart(
+        beta=beta,
+        B=_debiased(_matrix(second, d), v, float(second @ second) - len(second) * v),
+        linear=linear,
+        quadratic=quadratic,
+        rest=max(0.0, 1.0 - linear - quadratic),
+        linear_z=_standing_out(n * variance, after_first, d, n - 1 - d),
+        quadratic_z=_standing_out(after_first, after_second, p - d, n - 1 - p),
+    )
+
+
+def _standing_out(before: float, after: float, parameters: int, freedom: int) -> float:
+    """Return (F − 1) over its standard deviation without an effect, F the ratio of mean squares."""
+    if after <= 1e-12 * before:
+        return np.inf
+    F = (before - after) / parameters / (after / freedom)
+    return (F - 1.0) / sqrt(2.0 / parameters + 2.0 / freedom)
+
+
+def hermite_features(Z: FloatArray) -> FloatArray:
+    """Return z_i, (z_i² − 1)/√2 and z_iz_j for i < j: (n, d(d + 3)/2), orthonormal for Gaussian z."""
+    rows, columns = np.triu_indices(Z.shape[1], 1)
+    return np.hstack([Z, (Z * Z - 1.0) / sqrt(2.0), Z[:, rows] * Z[:, columns]])
+
+
+def stein(Z: FloatArray, y: FloatArray) -> FloatArray:
+    """Return ½ mean(y(zzᵀ − I)), the plain estimate of B for Gaussian z: nd² flops, and noisier than regression.
+
+    >>> Z = np.random.default_rng(0).standard_normal((20000, 2))
+    >>> stein(Z, 3.0 * Z[:, 0] * Z[:, 1]).round(1)[0, 1]
+    np.float64(1.5)
+    """
+    y = y - y.mean()
+    return np.asarray(0.5 * ((Z * y[:, None]).T @ Z / len(y) - np.mean(y) * np.eye(Z.shape[1])))
+
+
+def _least_squares(Phi: FloatArray, y: FloatArray) -> tuple[FloatArray, float, float]:
+    """Return coefficients, the mean variance that sampling gives one of them, s² Tr(G⁻¹)/p, and the squares left."""
+    n, p = Phi.shape
+    values, vectors = np.linalg.eigh(Phi.T @ Phi)
+    alive = values > 1e-8 * values[-1]
+    values, vectors = values[alive], vectors[:, alive]
+    coefficients = vectors @ ((vectors.T @ (Phi.T @ y)) / values)
+    left = y - Phi @ coefficients
+    squares = float(left @ left)
+    s2 = squares / max(1, n - 1 - int(np.count_nonzero(alive)))
+    return coefficients, s2 * float(np.sum(1.0 / values)) / p, squares
+
+
+def _matrix(second: FloatArray, d: int) -> FloatArray:
+    """B from its coefficients √2 B_ii and 2B_ij."""
+    B = np.diag(second[:d] / sqrt(2.0))
+    rows, columns = np.triu_indices(d, 1)
+    B[rows, columns] = B[columns, rows] = 0.5 * second[d:]
+    return B
+
+
+def _debiased(B: FloatArray, v: float, energy: float) -> FloatArray:
+    """Take the drift out of the eigenvalues, and scale them so that 2‖B‖² is the energy without noise."""
+    if energy <= 0:
+        return np.zeros_like(B)
+    values, vectors = np.linalg.eigh(B)
+    gaps = values[:, None] - values
+    width = v / 4.0 * len(values)  # the square of the noise's own spread: closer eigenvalues repel no more
+    corrected = values - v / 4.0 * np.sum(gaps / (gaps**2 + width), axis=1)
+    corrected *= sqrt(0.5 * energy / float(corrected @ corrected))
+    return np.asarray((vectors * corrected) @ vectors.T)

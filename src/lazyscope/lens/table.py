@@ -1,0 +1,232 @@
+"""Tables that users bring: CSV, Parquet, NPZ, a pandas frame or arrays; what is a number, a category, a target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from lazyscope.errors import InvalidParameter, UnreadableFile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Task = Literal["regression", "classification"]
+EXAMPLES = ("diabetes", "digits", "breast_cancer")
+SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
+_OWNER = "lens"
+_FEW_VALUES = 20  # whole numbers with no more values than this are classes
+_FEW_CATEGORIES = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Inputs as a frame of numbers and categories, a target without gaps, and what was done to them in words."""
+
+    X: pd.DataFrame
+    y: Any
+    task: Task
+    name: str
+    target: str
+    notes: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        n, d = self.X.shape
+        what = f"{len(np.unique(self.y))} classes" if self.task == "classification" else "a number"
+        return f"{self.name}: {n:,} rows, {d} columns, target {self.target} ({what})"
+
+
+def read(path: str | Path) -> pd.DataFrame:
+    r"""Read a table from a file.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "house.csv")
+    ...     _ = path.write_text("rooms,price\n3,10.5\n4,12.0\n")
+    ...     print(read(path).shape)
+    (2, 2)
+    """
+    import pandas as pd
+
+    file = Path(path)
+    readers = {".csv": _csv, ".tsv": _csv, ".parquet": _parquet, ".npz": _npz}
+    suffix = file.suffix.lower()
+    if suffix not in readers:
+        raise _unreadable(file, f"end in {', '.join(SUFFIXES)}", file.name)
+    if not file.is_file():
+        got = "a folder" if file.is_dir() else "no such file"
+        raise _unreadable(file, "be a file", got, "Check the path.")
+    try:
+        frame = readers[suffix](file)
+    except UnreadableFile:
+        raise
+    except OSError as error:
+        raise _unreadable(file, "be readable", error.strerror or error) from None
+    except ImportError:
+        advice = "pip install 'lazyscope[parquet]'"
+        raise _unreadable(file, "have a reader: Parquet needs pyarrow", "none", advice) from None
+    except (ValueError, TypeError, KeyError, pd.errors.ParserError, EOFError) as error:
+        raise _unreadable(file, "hold a table", " ".join(str(error).split())[:120]) from None
+    if frame.shape[0] == 0 or frame.shape[1] < 2:
+        raise _unreadable(file, "hold a table with a header, rows, and at least two columns", f"shape {frame.shape}")
+    return frame
+
+
+def _csv(file: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        with file.open(encoding="utf-8-sig") as lines:
+            head = lines.readline()
+    except UnicodeDecodeError:
+        raise _unreadable(file, "be text in UTF-8", "other bytes") from None
+    separator = max(",;\t", key=head.count)
+    return pd.read_csv(file, sep=separator, encoding="utf-8-sig", skipinitialspace=True)
+
+
+def _parquet(file: Path) -> pd.DataFrame:
+    import pandas as pd
+    import pyarrow
+
+    try:
+        return pd.read_parquet(file, engine="pyarrow")
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
+        raise _unreadable(file, "hold a table", " ".join(str(error).split())[:120]) from None
+
+
+def _npz(file: Path) -> pd.DataFrame:
+    """Take one-dimensional arrays as columns, two-dimensional ones as several; nothing is unpickled."""
+    import zipfile
+
+    import pandas as pd
+
+    if not zipfile.is_zipfile(file):
+        raise _unreadable(file, "be an archive of arrays, as numpy.savez writes it", "something else")
+    columns: dict[str, Any] = {}
+    with np.load(file, allow_pickle=False) as arrays:
+        for name in arrays.files:
+            array = arrays[name]
+            if array.ndim == 2:
+                columns |= {f"{name}_{j}": array[:, j] for j in range(array.shape[1])}
+            elif array.ndim == 1:
+                columns[name] = array
+            else:
+                raise _unreadable(file, "hold arrays of one or two dimensions", f"{name} of shape {array.shape}")
+    return pd.DataFrame(columns)
+
+
+def _unreadable(file: Path, must: str, got: object, advice: str = "") -> UnreadableFile:
+    return UnreadableFile(" ".join(f"The file {file} must {must}. Got {got} instead. {advice}".split()))
+
+
+def example(name: str) -> Table:
+    """Return a table that ships with scikit-learn.
+
+    >>> print(example("diabetes"))
+    diabetes: 442 rows, 10 columns, target target (a number)
+    """
+    from sklearn import datasets
+
+    if name not in EXAMPLES:
+        raise InvalidParameter.of(_OWNER, "example", f"be one of {', '.join(EXAMPLES)}", repr(name))
+    bunch = getattr(datasets, f"load_{name}")(as_frame=True)
+    return describe(bunch.frame, "target", name=name)
+
+
+def from_arrays(X: Any, y: Any, *, task: str | None = None, name: str = "data") -> Table:
+    """Return a table of arrays (or a frame and a series)."""
+    import pandas as pd
+
+    frame = X.copy() if isinstance(X, pd.DataFrame) else None
+    if frame is None:
+        array = np.asarray(X)
+        if array.ndim != 2 or array.shape[1] == 0:
+            raise InvalidParameter.of(_OWNER, "x", "be a table, (n, d)", f"shape {array.shape}")
+        frame = pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
+    column = np.asarray(y)
+    if column.shape != (len(frame),):
+        raise InvalidParameter.of(_OWNER, "y", f"have one entry for each of {len(frame)} rows", f"shape {column.shape}")
+    target = str(getattr(y, "name", None) or "y")
+    while target in frame.columns:
+        target += "_"
+    frame[target] = column
+    return describe(frame, target, task=task, name=name)
+
+
+def describe(
+    frame: pd.DataFrame, target: str, *, task: str | None = None, drop: Sequence[str] = (), name: str = "data"
+) -> Table:
+    """Split off the target, and check every column."""
+    for column, option in ((target, "target"), *((one, "drop") for one in drop)):
+        if column not in frame.columns:
+            known = ", ".join(map(str, list(frame.columns)[:12]))
+            raise InvalidParameter.of(_OWNER, option, f"name a column: {known}", repr(column))
+    notes: list[str] = []
+    frame = frame.drop(columns=list(drop))
+    missing = frame[target].isna()
+    if missing.any():
+        notes.append(f"{int(missing.sum())} rows without a target were left out")
+        frame = frame[~missing]
+    X = frame.drop(columns=[target])
+    y, found = _target(frame[target], target, task)
+    for column in list(X.columns):
+        X[column] = _column(X[column], str(column))
+        if X[column].nunique(dropna=True) <= 1 and not X[column].isna().any():
+            notes.append(f"column {column} is constant and was left out")
+            X = X.drop(columns=[column])
+    if X.shape[1] == 0:
+        raise InvalidParameter.of(_OWNER, "data", "have a column that varies, besides the target", "none")
+    holes = int(X.isna().sum().sum())
+    if holes:
+        notes.append(f"{holes} missing values: medians and the most frequent category in their place, and a flag")
+    return Table(X.reset_index(drop=True), y, found, name, str(target), tuple(notes))
+
+
+def _target(column: pd.Series, name: str, task: str | None) -> tuple[Any, Task]:
+    import pandas as pd
+
+    if task not in (None, "regression", "classification"):
+        raise InvalidParameter.of(_OWNER, "task", "be regression or classification", repr(task))
+    numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    values = column.nunique()
+    whole = numeric and bool(np.all(np.asarray(column, dtype=np.float64) % 1 == 0))
+    guessed: Task = "regression" if numeric and values > (_FEW_VALUES if whole else 2) else "classification"
+    chosen: Task = guessed if task is None else "regression" if task == "regression" else "classification"
+    if chosen == "regression" and not numeric:
+        raise InvalidParameter.of(_OWNER, "target", "hold numbers for a regression", f"{name!r} with text")
+    if values < 2:
+        must = "vary: at least two classes, or different numbers"
+        raise InvalidParameter.of(_OWNER, "target", must, f"{name!r} with one value, {column.iloc[0]!r},")
+    if chosen == "classification":
+        if values > max(_FEW_CATEGORIES, 2) and not numeric:
+            got = f"{name!r} with {values} different texts"
+            raise InvalidParameter.of(_OWNER, "target", f"hold at most {_FEW_CATEGORIES} classes", got)
+        return np.asarray(column.astype(str) if not numeric else column), chosen
+    y = np.asarray(column, dtype=np.float64)
+    if not np.all(np.isfinite(y)):
+        raise InvalidParameter.of(_OWNER, "target", "be finite", f"{name!r} with an infinity")
+    return y, chosen
+
+
+def _column(column: pd.Series, name: str) -> pd.Series:
+    """Return numbers as float64 and categories as text; refuse free text and dates."""
+    import pandas as pd
+
+    advice = f"Leave it out: --drop {name}."
+    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_numeric_dtype(column):
+        if pd.api.types.is_complex_dtype(column):
+            raise InvalidParameter.of(_OWNER, "data", "hold real numbers and categories", f"column {name!r}", advice)
+        numbers = column.astype(np.float64)
+        if np.isinf(numbers).any():
+            raise InvalidParameter.of(_OWNER, "data", "be finite", f"infinity in column {name!r}", advice)
+        return numbers
+    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
+        raise InvalidParameter.of(_OWNER, "data", "hold numbers and categories", f"dates in column {name!r}", advice)
+    different = column.nunique()
+    if different > _FEW_CATEGORIES:
+        got = f"column {name!r}, a text with {different} different values in {len(column)} rows,"
+        raise InvalidParameter.of(_OWNER, "data", "hold numbers and categories", got, advice)
+    return column.astype(object).where(column.notna(), np.nan)

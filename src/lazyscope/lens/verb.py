@@ -1,0 +1,53 @@
+"""The verb `lens`: one door for tables of data and for networks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lazyscope.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from lazyscope.lens.data import DataLens
+
+
+def lens(subject: Any, x: Any = None, y: Any = None, **options: Any) -> Any:
+    """Look at a table of data, or at a network.
+
+    - `lens("house.csv", target="price")`, `lens(frame, target="price")` and `lens(X, y)` train the four regimes on the
+      data, with cross-validation, and say whether training the features is worth it. Options: `task`, `drop`, `widths`,
+      `folds`, `budget`, `seed`, `rows`.
+    - `lens("diabetes")`, "digits" and "breast_cancer" do so on data that ship with scikit-learn.
+
+    The result has a `verdict`, a `dataset`, and `save("report.html")`.
+
+    >>> import numpy as np
+    >>> noise = np.random.default_rng(0).standard_normal((80, 4))
+    >>> print(lens(noise[:, 1:], noise[:, 0], widths=[10], folds=2).verdict)
+    No regime learns: none predicts the target clearly better than a constant does.
+    """
+    return _data(subject, x, y, options)
+
+
+def _data(subject: Any, x: Any, y: Any, options: dict[str, Any]) -> DataLens:
+    import pandas as pd
+
+    from lazyscope.lens import table
+    from lazyscope.lens.data import data_lens
+
+    target, task, drop = (options.pop(name, None) for name in ("target", "task", "drop"))
+    if y is not None:
+        raise InvalidParameter.of("lens", "y", "be left out for a table: lens(X, y) or lens(frame, target=…)", "three")
+    if isinstance(subject, (str, Path)) and str(subject) in table.EXAMPLES:
+        return data_lens(table.example(str(subject)), **options)
+    if x is not None:
+        return data_lens(table.from_arrays(subject, x, task=task), **options)
+    name = Path(subject).stem if isinstance(subject, (str, Path)) else "data"
+    frame = table.read(subject) if isinstance(subject, (str, Path)) else subject
+    if not isinstance(frame, pd.DataFrame):
+        must = "be a file, a pandas frame, (X, y), or a network with its data"
+        raise InvalidParameter.of("lens", "subject", must, f"a {type(subject).__name__}")
+    if target is None:
+        known = ", ".join(map(str, list(frame.columns)[:12]))
+        raise InvalidParameter.of("lens", "target", f"name the column to predict: {known}", None)
+    return data_lens(table.describe(frame, target, task=task, drop=tuple(drop or ()), name=name), **options)

@@ -1,0 +1,112 @@
+"""β and B from data: against a planted target, against Stein's identity, and on noise."""
+
+import numpy as np
+import pytest
+
+import lazyscope as ls
+from lazyscope.errors import InvalidParameter
+from lazyscope.lens.forecast import linear_risk, quadratic_risks, unexplained
+from lazyscope.lens.quadratic_part import Whitening, directions, hermite_features, quadratic_part, stein
+
+
+def planted(n=5000, d=20, noise=1.0, seed=0, linear=0.0):
+    """x ~ N(0, I), y = ⟨x, Bx⟩ + linear·x₁ + noise, noise and linear in units of the quadratic part."""
+    rng = np.random.default_rng(seed)
+    Q, _ = np.linalg.qr(rng.standard_normal((d, d)))
+    B = (Q * rng.exponential(1.0, d)) @ Q.T
+    unit = np.sqrt(2.0 * np.sum(B**2))
+    Z = rng.standard_normal((n, d))
+    y = np.einsum("nd,nd->n", Z @ B, Z) + unit * (noise * rng.standard_normal(n) + linear * Z[:, 0])
+    return Z, y, B
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_risks_forecast_from_data_are_those_of_the_planted_target(noise, seed):
+    """The must-hold line: d = 20, n = 5000, every forecast within 10 % of exact; as much noise as signal at most."""
+    Z, y, B = planted(noise=noise, seed=seed)
+    widths = [5, 10, 20, 40]
+    part = quadratic_part(Z, y)
+    found, exact = quadratic_risks(part.B, widths), quadratic_risks(B, widths)
+    for name in ("RF", "NT"):
+        np.testing.assert_allclose(found[name], exact[name], rtol=0.1)
+    np.testing.assert_allclose(found["NN"][:2], exact["NN"][:2], rtol=0.1)
+    assert np.all(found["NN"][2:] < 1e-12)  # N ≥ d: nothing is left
+    assert part.significant and part.quadratic == pytest.approx(1.0 / (1.0 + noise**2), abs=0.05)
+
+
+def test_parts_add_up_and_each_is_found():
+    Z, y, _ = planted(noise=1.0, linear=1.0)
+    part = quadratic_part(Z, y)
+    assert part.linear == pytest.approx(1 / 3, abs=0.04)
+    assert part.quadratic == pytest.approx(1 / 3, abs=0.04)
+    assert part.linear + part.quadratic + part.rest == pytest.approx(1.0)
+    assert part.beta[0] ** 2 == pytest.approx(np.sum(part.beta**2), rel=0.05)
+
+
+def test_the_correction_of_eigenvalues_removes_most_of_their_bias():
+    """Raw least squares drives eigenvalues apart; on average over draws the corrected ones are much closer."""
+    raw, corrected, truth = [], [], []
+    for seed in range(12):
+        Z, y, B = planted(n=1500, d=15, noise=3.0, seed=seed)
+        part = quadratic_part(Z, y)
+        Phi = hermite_features(Z)
+        coefficients = np.linalg.lstsq(Phi - Phi.mean(axis=0), y - y.mean(), rcond=None)[0][15:]
+        raw.append(np.sum(coefficients**2) / 2.0)
+        corrected.append(np.sum(part.B**2))
+        truth.append(np.sum(B**2))
+    raw_bias, bias = np.mean(np.subtract(raw, truth)), np.mean(np.subtract(corrected, truth))
+    assert raw_bias > 0 and abs(bias) < 0.3 * raw_bias
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_has_no_quadratic_part(seed):
+    rng = np.random.default_rng(seed)
+    part = quadratic_part(rng.standard_normal((2000, 20)), rng.standard_normal(2000))
+    assert not part.significant and abs(part.quadratic_z) < 4 and part.rest > 0.9
+
+
+def test_regression_and_stein_agree_and_regression_is_less_noisy():
+    Z, y, B = planted(n=20_000, d=8, noise=0.3)
+    errors = [np.linalg.norm(found - B) for found in (quadratic_part(Z, y).B, stein(Z, y))]
+    assert errors[0] < 0.3 * errors[1] < 0.1 * np.linalg.norm(B)
+
+
+def test_hermite_features_are_orthonormal():
+    Z = np.random.default_rng(0).standard_normal((200_000, 3))
+    features = hermite_features(Z)
+    # fourth moments of he₂ are 15: the mean of a product has a standard error of at most √15/√n
+    np.testing.assert_allclose(features.T @ features / len(Z), np.eye(9), atol=5 * np.sqrt(15 / len(Z)))
+
+
+def test_whitening_gives_unit_variances_and_leaves_dead_directions_out():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 3)) @ rng.standard_normal((3, 5)) + 7.0
+    Z = Whitening.of(X, 10)(X)
+    assert Z.shape == (500, 3)
+    np.testing.assert_allclose(np.cov(Z, rowvar=False), np.eye(3), atol=0.02)
+    assert Whitening.of(X, 2).kept < 1.0
+
+
+def test_forecasts_put_the_regimes_in_order():
+    Z, y, _ = planted(noise=0.5, linear=0.5)
+    left = unexplained(quadratic_part(Z, y), [10, 40])
+    assert np.all(left["RF"] > left["NT"]) and np.all(left["NT"] > left["NN"])
+    assert np.all(np.diff(linear_risk([10, 40, 400], 20)) < 0)
+
+
+def test_too_few_rows_and_constants_are_refused():
+    rng = np.random.default_rng(0)
+    with pytest.raises(InvalidParameter, match="rows for each of its"):
+        quadratic_part(rng.standard_normal((50, 20)), rng.standard_normal(50))
+    with pytest.raises(InvalidParameter, match="must vary"):
+        quadratic_part(rng.standard_normal((500, 3)), np.ones(500))
+    for n in (1, 10, 100, 1000):
+        m = directions(n, 1000)
+        assert m == 0 or n >= 2.5 * (m * (m + 3) / 2 + 1)
+
+
+def test_forecasts_are_the_verb_exact():
+    B = np.diag([3.0, 2.0, 1.0, 0.5])
+    target = ls.QuadraticTarget(B)
+    assert quadratic_risks(B, [2])["NN"][0] == ls.exact(target, ls.Trained(), width=2).risk.item()
