@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import core, estimators, margin, ridge, simulate, startup, taylor
+from benchmarks import core, estimators, explorer, margin, ridge, simulate, startup, taylor
 from benchmarks.harness import Figure, MachineUse
 from benchmarks.report import provenance, table, write
 
@@ -19,6 +19,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     for run in (
         startup.import_time,
         startup.command_line,
+        explorer.explorer_start,
+        explorer.explorer_slider,
         core.limit_curves,
         ridge.ridge_grid,
         ridge.ridge_path,

@@ -1,0 +1,96 @@
+"""What it costs to open the explorer, and to move a slider in it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterable, Iterator
+from itertools import count
+from pathlib import Path
+
+from benchmarks.harness import Bound, Figure, interleaved
+
+START, SLIDER = Bound(1.25), Bound(8.0)
+# An application of one route, and the imports that the library's verbs need.
+BARE = """
+import sys, uvicorn
+from fastapi import FastAPI
+import lazyscope.verbs, xarray, scipy.special
+app = FastAPI()
+values = [0.1 * i for i in range(240)]
+@app.get("/")
+async def index(): return "ready"
+@app.get("/numbers")
+async def numbers(): return values
+uvicorn.run(app, port=int(sys.argv[1]), log_level="warning", access_log=False)
+"""
+
+
+def explorer_start(repeats: int = 7) -> Iterable[Figure]:
+    """From the start of the process to the first page, polled every 5 ms."""
+    seconds = interleaved(
+        {"explorer": lambda: _until_ready(*_explore()), "bare": lambda: _until_ready(*_bare())}, repeats
+    )
+    against = "bare FastAPI app that imports the verbs"
+    yield Figure("lazyscope explore, first page", seconds["explorer"], seconds["bare"], against, START)
+
+
+def explorer_slider(repeats: int = 200) -> Iterable[Figure]:
+    """An answer that is not remembered, over one connection, against a bare app that sends as many numbers."""
+    with _running(*_explore()) as explorer, _running(*_bare()) as bare:
+        for view, name in (("quadratic", "gamma"), ("descent", "noise"), ("margin", "signal")):
+            places = count(1)
+            asked = {
+                "explorer": lambda view=view, name=name, places=places: _get(
+                    explorer, f"/api/limit/{view}?{name}={next(places) * 1e-3:.3f}"
+                ),
+                "bare": lambda: _get(bare, "/numbers"),
+            }
+            seconds = interleaved(asked, repeats)
+            against = "bare FastAPI app, 240 numbers"
+            yield Figure(f"slider of {view}, answer", seconds["explorer"], seconds["bare"], against, SLIDER)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _explore() -> tuple[list[str], int]:
+    port = _free_port()
+    command = Path(sys.executable).with_name("lazyscope")
+    return [str(command), "explore", "--no-browser", "--port", str(port)], port
+
+
+def _bare() -> tuple[list[str], int]:
+    port = _free_port()
+    return [sys.executable, "-c", BARE, str(port)], port
+
+
+@contextlib.contextmanager
+def _running(command: list[str], port: int) -> Iterator[int]:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            while True:
+                with contextlib.suppress(OSError):
+                    _get(port, "/")
+                    break
+                time.sleep(0.005)
+            yield port
+        finally:
+            process.kill()
+
+
+def _until_ready(command: list[str], port: int) -> None:
+    with _running(command, port):
+        pass
+
+
+def _get(port: int, path: str) -> bytes:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as response:
+        return bytes(response.read())
