@@ -43,7 +43,8 @@ class Claim:
     (None: the two are identical). `best_of_draws` says that draws are restarts of a minimisation, of which the
     best counts. `finite_size` is what a simulation declares that its finite number of samples may add to the risk,
     from its `risk`, `width`, `n`, `samples` and `trace`. `method` tells claims of one pair apart that answer different
-    questions, such as ridge regression and the largest margin: users name it.
+    questions, such as ridge regression and the largest margin: users name it. `scaled` claims are those that serve
+    `Trained(alpha=…)`, and nothing else.
     """
 
     fidelity: Fidelity
@@ -62,6 +63,7 @@ class Claim:
     best_of_draws: bool = False
     finite_size: Callable[[dict[str, Any]], Any] | None = None
     method: str | None = None
+    scaled: bool = False
 
     @property
     def key(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lazyscope.activations import Activation, as_activation
-from lazyscope.checks import FloatArray, real_array, symmetric, whole_number
+from lazyscope.checks import FloatArray, real_array, real_number, symmetric, whole_number
 from lazyscope.derivatives import require_smooth
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.named_activations import Function
@@ -55,6 +55,13 @@ def _as_weights(value: Any, owner: str) -> Weights:
         got = "zero" if not np.any(Gamma) else f"a variance of {np.min(diagonal):.4g}"
         raise InvalidParameter.of(owner, "weights", "be a covariance Γ ⪰ 0, not zero", got)
     return Gamma
+
+
+def _positive(value: Any, owner: str, parameter: str) -> float:
+    number = real_number(value, owner, parameter)
+    if not 1e-12 <= number <= 1e12:
+        raise InvalidParameter.of(owner, parameter, "be positive, between 1e-12 and 1e12", value)
+    return number
 
 
 class Regime:
@@ -194,15 +201,54 @@ class NeuralTangent(Network):
 class Trained(Network):
     """NN: both layers are trained, f(x) = c + Σ a_i σ(⟨w_i, x⟩) (Ghorbani et al. 2019, Eq. 1).
 
-    >>> print(Trained())
-    NN, σ = square
+    `init` scales the initial weights. With an output scale `alpha` the network is f = α(h − h₀) + c instead, with
+    h = (1/N)Σσ(⟨w_i, x⟩), h₀ the same before training, and the first layer is trained: lazily for large α, where it
+    tends to NT, and richly for small (Chizat, Oyallon and Bach 2019).
+
+    >>> print(Trained(), Trained(alpha=100.0), sep=" | ")
+    NN, σ = square | NN, σ = square, α = 100
     """
 
     activation: Activation
+    alpha: float | None
+    init: float
     label: ClassVar[str] = "NN"
 
-    def __init__(self, activation: Activation | str | Function = "square") -> None:
+    def __init__(
+        self, activation: Activation | str | Function = "square", alpha: float | None = None, init: float = 1.0
+    ) -> None:
         object.__setattr__(self, "activation", as_activation(activation))
+        object.__setattr__(self, "alpha", None if alpha is None else _positive(alpha, "Trained", "alpha"))
+        object.__setattr__(self, "init", _positive(init, "Trained", "init"))
+
+    def __str__(self) -> str:
+        scale = "" if self.alpha is None else f", α = {self.alpha:g}"
+        return super().__str__() + scale + ("" if self.init == 1.0 else f", initial weights × {self.init:g}")
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class MeanField(Network):
+    """The measure form of a network, f(x; ρ) = ∫ a σ(⟨w, x⟩) ρ(da, dw), held by particles (Montanari 2019).
+
+    With `particles` of mass 1/N each it is a network of that width in mean-field scaling; the risk is convex in ρ.
+
+    >>> print(MeanField(particles=50))
+    MF, σ = relu, 50 particles
+    """
+
+    particles: int
+    activation: Activation
+    label: ClassVar[str] = "MF"
+
+    def __init__(self, particles: int = 100, activation: Activation | str | Function = "relu") -> None:
+        object.__setattr__(self, "particles", whole_number(particles, "MeanField", "particles"))
+        object.__setattr__(self, "activation", as_activation(activation))
+        if not self.activation.has_derivative:
+            must = "have a derivative that is a function: particles follow σ′"
+            raise InvalidParameter.of("MeanField", "activation", must, self.activation.name)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, {self.particles} particles"
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence import Claim, Fidelity
 from lazyscope.problems.base import Problem
-from lazyscope.regimes import Regime
+from lazyscope.regimes import Regime, Trained
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -86,7 +86,10 @@ def find(fidelity: Fidelity, problem: Problem, regime: Regime, method: str | Non
 
 
 def _serves(claim: Claim, problem: Problem, regime: Regime) -> bool:
-    return isinstance(problem, claim.problem) and isinstance(regime, claim.regime) and claim.covers(problem, regime)
+    if not isinstance(problem, claim.problem) or not isinstance(regime, claim.regime):
+        return False
+    scaled = isinstance(regime, Trained) and regime.alpha is not None
+    return claim.scaled == scaled and claim.covers(problem, regime)
 
 
 def cite(dataset: xr.Dataset) -> str:

@@ -148,7 +148,7 @@ def _weights(
     """Draw the initial weights, rows in the basis of the law; those of NT are the ones that `exact` sees."""
     rng = weights.generator(seed, number, N)
     if isinstance(regime, Trained):
-        return np.asarray(rng.standard_normal((N, law.d)) / np.sqrt(law.d), dtype=np.float32)
+        return np.asarray(regime.init * rng.standard_normal((N, law.d)) / np.sqrt(law.d), dtype=np.float32)
     return law.see(weights.draw(problem, regime, N, rng)).astype(np.float32)
 
 
