@@ -1,0 +1,106 @@
+"""What views add to the library: closed forms of pieces, remembered constants, grids, Python that is what runs."""
+
+import numpy as np
+import pytest
+
+import lazyscope as ls
+from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.explorer.views import VIEWS
+from lazyscope.explorer.views.base import Grid
+from lazyscope.explorer.views.beyond import _moments, sizes
+from lazyscope.explorer.views.lazy import activation, quantiles
+from lazyscope.reports.coupling import CouplingDraw, measure
+
+
+@pytest.mark.parametrize("name", ["relu3", "tanh", "square"])
+def test_sizes_of_pieces_are_the_mean_squares_of_drawn_networks(name):
+    """Closed form against measurement, in standard errors over draws of weights, inputs, signs and direction."""
+    m, d, draws = 60, 6, 200
+    found = [measure(CouplingDraw(m, d, 16, 2, name, number=k)) for k in range(draws)]
+    theory = sizes(name, d, 0.25, m)
+    for piece, expected in theory.items():
+        squares = np.array([row[piece] for row in found]) ** 2
+        error = squares.std(ddof=1) / np.sqrt(draws)
+        assert abs(squares.mean() - float(expected) ** 2) < 4.0 * error, piece
+
+
+def test_moments_of_derivatives_are_those_of_half_gaussians():
+    """σ = u₊³/6: σ′ = u₊²/2 and σ″ = u₊, whose moments are halves of Gaussian ones."""
+    expected = (1 / 4, 3 / 8, 1 / np.sqrt(2 * np.pi), 1 / 2)
+    np.testing.assert_allclose(_moments("relu3"), expected, rtol=1e-12)
+    sigma = ls.Activation("tanh")
+    assert _moments("tanh")[0] == pytest.approx(sigma.lambda_k(1), rel=1e-12)  # Stein
+    assert _moments("gelu")[2] == pytest.approx(ls.Activation("gelu").lambda_k(2), rel=1e-12)
+
+
+def test_exponents_are_those_of_the_paper():
+    m = np.array([1e4, 1e8])
+    for alpha in (0.25, 0.5):
+        found = sizes("relu3", 10, alpha, m)
+        slopes = {name: np.log(values[1] / values[0]) / np.log(1e4) for name, values in found.items()}
+        expected = {"linear_plain": 0.5 - alpha, "linear": -alpha, "quadratic": 0.5 - 2 * alpha}
+        assert slopes == pytest.approx(expected, abs=1e-3)
+
+
+def test_remembered_constants_are_the_same():
+    for name in ls.activation_names():
+        plain, kept = ls.Activation(name), activation(name)
+        for k in range(4):
+            assert kept.lambda_k(k) == plain.lambda_k(k)
+        assert kept.lambda_tilde == plain.lambda_tilde
+        assert kept.b1 == plain.b1
+        assert float(kept.second_moment(1.0)) == float(plain.second_moment(1.0))
+        assert kept.name == plain.name
+
+
+def test_quantiles_are_midpoints_of_a_straight_interpolation():
+    values, python = quantiles("0,1,4", 4)
+    np.testing.assert_allclose(values, [0.25, 0.75, 1.75, 3.25])
+    np.testing.assert_array_equal(eval(python, {"np": np}), values)
+
+
+def test_grids_are_what_they_say():
+    for grid in (
+        Grid.linear(0.1, 2.0, 20),
+        Grid.logarithmic(0.1, 20.0, 30),
+        Grid.logarithmic(0.1, 20.0, 30, around=3.0),
+    ):
+        np.testing.assert_array_equal(eval(grid.python, {"np": np}), grid.values)
+        assert np.all(np.diff(grid.values) > 0)
+    assert 3.0 in Grid.logarithmic(0.1, 20.0, 30, around=3.0).values
+
+
+def test_where_the_risk_is_infinite_there_is_no_point_and_a_note():
+    view = VIEWS["descent"]
+    answer = view.lines(view.state(ridge=0.0, psi2=3.0, noise=0.5))
+    risk = next(line for line in answer["lines"] if line["name"] == "risk")
+    assert [x for x, y in zip(risk["x"], risk["y"], strict=True) if y is None] == [3.0]
+    assert {"about": "risk", "message": "Infinite at 3: no point there."} in answer["notes"]
+
+
+def test_regimes_without_a_theorem_are_notes_and_the_others_lines():
+    view = VIEWS["quadratic"]
+    answer = view.lines(view.state(activation="relu"))
+    assert [line["name"] for line in answer["lines"]] == ["RF"]
+    assert [note["about"] for note in answer["notes"]] == ["NT", "NN"]
+    signed = view.lines(view.state(levels="-1,1", gamma=0.5))
+    assert {note["about"] for note in signed["notes"]} == {"RF", "NN"}
+
+
+def test_the_python_of_dots_is_what_the_worker_runs():
+    view = VIEWS["quadratic"]
+    plan = view.plan(view.state(d=20, rho_max=1.0, draws=2, gamma=0.5), "exact")
+    names = {}
+    exec(plan.python, names)
+    for task in plan.tasks:
+        label = f"{task.name}, N = {task.call.arguments['width'][0]}"
+        np.testing.assert_array_equal(names["dots"][label].risk.values, task.call.run().risk.values)
+
+
+def test_what_the_pieces_need_is_refused_before_a_worker_starts():
+    view = VIEWS["beyond"]
+    with pytest.raises((NoTheorem, InvalidParameter)):
+        view.plan(view.state(activation="relu"), "simulate")
+    elsewhere = view.plan(view.state(alpha=0.3), "simulate")
+    assert elsewhere.tasks == ()
+    assert "Set α to ¼" in elsewhere.notes[0][1]
