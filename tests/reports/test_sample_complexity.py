@@ -87,6 +87,12 @@ def test_every_learner_learns_from_enough_samples(name):
     assert learnt(name, ls.SparseParity(10), 15) > 0.15
 
 
+@pytest.mark.parametrize("name", LEARNERS)
+def test_noisy_labels_are_seen_through(name):
+    """5% of the labels wrong, also on inputs that are there twice: the error against the true parity stays small."""
+    assert learnt(name, ls.SparseParity(8, flip=0.05), 400) < 0.06
+
+
 @pytest.mark.parametrize("name", ["NTK", "quadratic model", "trained network"])
 def test_monomials_are_learnt_in_squared_error(name):
     problem = ls.RidgeMonomial(8, 2, alpha=3**-0.5)

@@ -144,14 +144,16 @@ def kernel_margin(K: FloatArray, y: FloatArray, ridge: float = 0.0) -> KernelMar
 
 def _complementary(M: FloatArray) -> FloatArray:
     """Return β ≥ 0 with Mβ ≥ 1 and βᵀ(Mβ − 1) = 0, M positive definite."""
-    n = len(M)
+    n, largest = len(M), float(np.max(np.abs(M)))
     support = np.ones(n, dtype=bool)
     fewest, patience = n + 1, _PATIENCE
     for _ in range(5 * n + 50):
         beta = np.zeros(n)
         beta[support] = _solve_ones(M, support)
         slack = M @ beta - 1.0
-        wrong = np.where(support, beta < 0.0, slack < -1e-10)
+        # rounding of the product: β is large where points nearly coincide and labels differ
+        rounding = 1e-10 + np.finfo(np.float64).eps * n * largest * float(np.max(np.abs(beta)))
+        wrong = np.where(support, beta < 0.0, slack < -rounding)
         count = int(np.count_nonzero(wrong))
         if count == 0:
             return beta
