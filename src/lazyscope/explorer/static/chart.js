@@ -45,17 +45,18 @@ const markLine = (mark) => ({ x: [mark.x, mark.x], y: [0, 1] });
 /** Dots of one name and fidelity in one trace, and one entry of the legend for each fidelity. */
 function dotTraces(answer, dots) {
   const here = new Set(answer.lines.map((line) => line.role));
+  const lonely = (one) => !here.has(one.role); // dots without a line: only the legend says whose they are
   const traces = new Map();
   for (const one of dots) {
     if (OPTIONAL.has(one.role) && !here.has(one.role)) continue;
     const key = `${one.name}|${one.fidelity}|${one.panel}`;
-    if (!traces.has(key)) traces.set(key, dotTrace(one));
+    if (!traces.has(key)) traces.set(key, { ...dotTrace(one), showlegend: lonely(one) });
     const trace = traces.get(key);
     trace.x.push(...one.x);
     trace.y.push(...one.y);
     trace.error_y.array.push(...one.stderr.map((value) => value ?? 0));
   }
-  const kinds = [...new Set(dots.map((one) => one.fidelity))];
+  const kinds = [...new Set(dots.filter((one) => !lonely(one)).map((one) => one.fidelity))];
   const keys = kinds.map((kind) => ({
     x: [null],
     y: [null],
@@ -74,7 +75,6 @@ function dotTrace(one) {
     name: `${one.name}, ${one.fidelity}`,
     yaxis: axisName(one.panel),
     mode: "markers",
-    showlegend: false,
     marker: marker(one.fidelity, colour(one.role)),
     error_y: { type: "data", array: [], color: colour(one.role), thickness: 1.2, width: 3 },
     hovertemplate: "%{y:.4~g}",

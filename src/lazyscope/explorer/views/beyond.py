@@ -157,11 +157,10 @@ def _samples(state: BeyondState) -> dict[str, Any]:
     )
     picture.mark(float(d), "n = d")
     picture.mark(float(d * d), "n = d²")
-    picture.note(
-        "lines", "Theorems 6 and 8 of Bai and Lee bound the samples: about d² for NT, d for the quadratic model."
-    )
+    bounds = "By Theorems 6 and 7 about d samples suffice under random signs; NT needs about d² (Wei et al. 2019)."
+    picture.note("bounds", bounds)
     picture.claims["samples"] = {
-        **CLAIM, "key": "report/samples", "title": "samples to learn 2-XOR", "theorem": "§5.2: d² samples against d",
+        **CLAIM, "key": "report/samples", "title": "samples to learn 2-XOR", "theorem": "§5.2, by Theorems 6 and 7",
         "erratum": "",
     }  # fmt: skip
     plan_ = _parity_plan(state)
