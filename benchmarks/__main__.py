@@ -27,6 +27,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         margin.margin_curve,
         margin.hard_margin,
         estimators.tangent_products,
+        estimators.network_tangent_products,
         estimators.two_layer_regressor,
         estimators.random_features_regressor,
         simulate.one_sample_a_step,

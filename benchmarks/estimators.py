@@ -121,3 +121,45 @@ def tangent_products(repeats: int = 21) -> Iterable[Figure]:
     yield Figure(what, seconds["free"], seconds["explicit"], "explicit Jacobian, already formed", PRODUCT_TIME)
     free, explicit = footprint(_TANGENT, _FREE), footprint(_TANGENT, _EXPLICIT)
     yield Figure(f"{what}: memory", free.added, explicit.added, "explicit Jacobian", PRODUCT_MEMORY, unit="B")
+
+
+_NETWORK = """
+import numpy as np, torch
+from lazyscope.lens.torch_model import TorchModel
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(50, 200), torch.nn.Tanh(), torch.nn.Linear(200, 200), torch.nn.Tanh(),
+                          torch.nn.Linear(200, 1))
+model = TorchModel(net)
+x, u, theta = model.array(np.random.default_rng(0).standard_normal((1000, 50))), np.ones((1000, 1)), model.state()
+model.times(theta, x[:5], u[:5]), model._jacobian(theta, x[:5])  # loads what is loaded on first use
+"""
+_NETWORK_FREE = "for _ in range(3): model.times(theta, x, u)"
+_NETWORK_EXPLICIT = """
+J = model._jacobian(theta, x).reshape(len(x), -1)
+w = torch.ones(len(x))
+for _ in range(3): J @ (w @ J)
+"""
+
+
+def network_tangent_products(repeats: int = 5) -> Iterable[Figure]:
+    """Products with the tangent kernel of a three-layer network: derivatives, against an explicit Jacobian."""
+    names: dict[str, Any] = {}
+    exec(_NETWORK, names)
+    model, theta, x, u, torch = (names[key] for key in ("model", "theta", "x", "u", "torch"))
+    J, w = model._jacobian(theta, x).reshape(len(x), -1), torch.ones(len(x))
+    assert np.allclose(model.times(theta, x, u)[:, 0], (J @ (w @ J)).numpy(), rtol=1e-3)
+
+    def free() -> None:
+        for _ in range(10):
+            model.times(theta, x, u)
+
+    def explicit() -> None:
+        J = model._jacobian(theta, x).reshape(len(x), -1)
+        for _ in range(10):
+            J @ (w @ J)
+
+    seconds = interleaved({"free": free, "explicit": explicit}, repeats)
+    what = f"network: ten tangent-kernel products, n = {len(x)}, {len(theta):,} parameters"
+    yield Figure(what, seconds["free"], seconds["explicit"], "explicit Jacobian, formed once", PRODUCT_TIME)
+    small, large = footprint(_NETWORK, _NETWORK_FREE), footprint(_NETWORK, _NETWORK_EXPLICIT)
+    yield Figure(f"{what}: memory", small.added, large.added, "explicit Jacobian", PRODUCT_MEMORY, unit="B")

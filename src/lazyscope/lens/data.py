@@ -14,6 +14,7 @@ from lazyscope.errors import InvalidParameter, LazyscopeError
 from lazyscope.lens import forecast, verdict
 from lazyscope.lens.budget import Budget, seconds_of
 from lazyscope.lens.measuring import Measured, measure, middle_of
+from lazyscope.lens.page import write
 from lazyscope.lens.preparing import folds as folds_of
 from lazyscope.lens.preparing import whole
 from lazyscope.lens.quadratic_part import QuadraticPart, Whitening, directions, quadratic_part
@@ -76,13 +77,7 @@ class DataLens:
 
     def save(self, path: str | Path) -> Path:
         """Write the report."""
-        from lazyscope.files import check_output, replacing
-
-        file = Path(path)
-        check_output(file, (".html",), "lens", "report")
-        with replacing(file) as part:
-            part.write_text(self.html(), encoding="utf-8")
-        return file
+        return write(path, self.html)
 
 
 def data_lens(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from pathlib import Path
 
 _STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; color: #222; max-width: 46rem; margin: 2.5rem auto; padding: 0 1.2rem; }
@@ -60,3 +61,14 @@ def page(title: str, parts: Iterable[str], footer: str) -> str:
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<style>{_STYLE}</style></head><body>{''.join(parts)}<footer><p>{escape(footer)}</p></footer></body></html>\n"
     )
+
+
+def write(path: str | Path, content: Callable[[], str]) -> Path:
+    """Write a report, all of it or nothing; a name that could not be written is refused before it is made."""
+    from lazyscope.files import check_output, replacing
+
+    file = Path(path)
+    check_output(file, (".html",), "lens", "report")
+    with replacing(file) as part:
+        part.write_text(content(), encoding="utf-8")
+    return file

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ def lens(subject: Any, x: Any = None, y: Any = None, **options: Any) -> Any:
       data, with cross-validation, and say whether training the features is worth it. Options: `task`, `drop`, `widths`,
       `folds`, `budget`, `seed`, `rows`.
     - `lens("diabetes")`, "digits" and "breast_cancer" do so on data that ship with scikit-learn.
+    - `lens(model, x, y)` watches a PyTorch module, or a JAX function with parameters, `lens((f, params), x, y)`, along
+      training: call the result to look. Made after training it needs the parameters of the start, `initial`. Options:
+      `test=(x, y)`, `loss`, `orders` of Taylor models, and `chunk`, the rows whose Jacobian is in memory at once.
 
     The result has a `verdict`, a `dataset`, and `save("report.html")`.
 
@@ -26,7 +30,33 @@ def lens(subject: Any, x: Any = None, y: Any = None, **options: Any) -> Any:
     >>> print(lens(noise[:, 1:], noise[:, 0], widths=[10], folds=2).verdict)
     No regime learns: none predicts the target clearly better than a constant does.
     """
-    return _data(subject, x, y, options)
+    model = _network(subject)
+    if model is None:
+        return _data(subject, x, y, options)
+    if x is None or y is None:
+        raise InvalidParameter.of(
+            "lens", "x and y", "be given with a network: lens(model, x, y)", "one or none of them"
+        )
+    from lazyscope.lens.network import NetworkLens
+
+    return NetworkLens.of(model, x, y, **options)
+
+
+def _network(subject: Any) -> Any:
+    """Return the subject as a differentiable function where it is a network, without loading a library for it."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(subject, torch.nn.Module):
+        from lazyscope.lens.torch_model import TorchModel
+
+        return TorchModel(subject)
+    if isinstance(subject, tuple) and len(subject) == 2 and callable(subject[0]):
+        from lazyscope.lens.jax_model import JaxModel
+
+        return JaxModel(*subject)
+    if callable(subject):
+        must = "be a PyTorch module, or a pair of a JAX function f(params, x) and its parameters"
+        raise InvalidParameter.of("lens", "model", must, f"a {type(subject).__name__}", "Pass (function, params).")
+    return None
 
 
 def _data(subject: Any, x: Any, y: Any, options: dict[str, Any]) -> DataLens:

@@ -1,0 +1,78 @@
+"""How lazily a network was trained: numbers in [0, 1] from its values, its tangent kernel and its weights.
+
+    laziness = 1 − min(1, ‖f − f_lin‖/‖f − f₀‖),      f_lin = f₀ + ⟨θ − θ₀, ∇f₀⟩,
+
+norms over the inputs and outputs that are looked at: 1 where the linearisation at the start accounts for the whole
+change of the function, 0 where it accounts for none of it. The tangent kernel of a lazy network does not turn either:
+its drift, 1 − ⟨K, K₀⟩/(‖K‖‖K₀‖), is near 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import nan
+
+import numpy as np
+
+from lazyscope.checks import FloatArray
+
+
+def relative_error(f: FloatArray, model: FloatArray, start: FloatArray) -> float:
+    """‖f − model‖/‖f − start‖: what a Taylor model misses of the change; NaN where nothing has changed.
+
+    >>> relative_error(np.array([1.0, 2.0]), np.array([1.0, 1.0]), np.zeros(2)).__round__(4)
+    0.4472
+    """
+    change = float(np.linalg.norm(f - start))
+    return float(np.linalg.norm(f - model)) / change if change > 0 else nan
+
+
+def laziness(error: float) -> float:
+    """Return the score for a relative error of the linearisation.
+
+    >>> laziness(0.01), laziness(3.0)
+    (0.99, 0.0)
+    """
+    return nan if error != error else 1.0 - min(1.0, error)
+
+
+def drift(K: FloatArray, K0: FloatArray) -> float:
+    """1 − ⟨K, K₀⟩/(‖K‖‖K₀‖): by how much the kernel has turned, whatever its size.
+
+    >>> drift(2.0 * np.eye(3), np.eye(3)).__round__(12)
+    0.0
+    """
+    size = float(np.linalg.norm(K) * np.linalg.norm(K0))
+    return max(0.0, 1.0 - float(np.vdot(K, K0)) / size) if size > 0 else nan
+
+
+def change(K: FloatArray, K0: FloatArray) -> float:
+    """‖K − K₀‖/‖K₀‖: by how much it has changed, size included."""
+    size = float(np.linalg.norm(K0))
+    return float(np.linalg.norm(K - K0)) / size if size > 0 else nan
+
+
+def alignment(K: FloatArray, Y: FloatArray) -> float:
+    """⟨K, YYᵀ⟩/(‖K‖‖YYᵀ‖) of centred K and Y: how much of the kernel points at the labels.
+
+    >>> alignment(np.outer([1, -1, 1, -1], [1, -1, 1, -1]), np.array([[1.0], [-1.0], [1.0], [-1.0]])).__round__(12)
+    1.0
+    """
+    Y = Y - Y.mean(axis=0)
+    K = K - K.mean(axis=0)
+    K = K - K.mean(axis=1, keepdims=True)
+    size = float(np.linalg.norm(K) * np.linalg.norm(Y.T @ Y))  # ‖YYᵀ‖ = ‖YᵀY‖
+    return float(np.sum((K @ Y) * Y)) / size if size > 0 else nan
+
+
+def movement(theta: FloatArray, start: FloatArray, layers: Mapping[str, slice]) -> FloatArray:
+    """‖θ − θ₀‖/‖θ₀‖ of each layer; NaN for one that starts at zero.
+
+    >>> movement(np.array([1.0, 2.0]), np.array([1.0, 1.0]), {"a": slice(0, 1), "b": slice(1, 2)})
+    array([0., 1.])
+    """
+    found = []
+    for part in layers.values():
+        size = float(np.linalg.norm(start[part]))
+        found.append(float(np.linalg.norm(theta[part] - start[part])) / size if size > 0 else nan)
+    return np.array(found)
