@@ -28,6 +28,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
     "exact": (
         "lazyscope.exact.projector",
         "lazyscope.exact.minimum",
+        "lazyscope.exact.lazy_to_rich",
         "lazyscope.exact.random_features",
         "lazyscope.exact.tangent",
         "lazyscope.exact.network",

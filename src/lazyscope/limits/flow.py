@@ -90,7 +90,9 @@ def flow(
     if not regime.activation.is_square:
         raise NoTheorem.of("Gradient flow", "σ(u) = u²", regime.activation.name, "Use simulate.")
     if isinstance(regime, Trained):
-        begin = beginning(problem, width, start, weights, second_layer, seed, draw)
+        if regime.alpha is not None:
+            return _with_output_scale(problem, regime, moments, (width, seed, draw), tolerance)
+        begin = beginning(problem, width, start, weights, second_layer, seed, draw, regime.init)
         tolerance = real_number(tolerance, "flow", "tolerance")
         if not 1e-10 <= tolerance <= 0.1:
             raise InvalidParameter.of("flow", "tolerance", "lie between 1e-10 and 0.1", tolerance)
@@ -107,6 +109,34 @@ def flow(
     return _labelled(problem, regime, moments, {"risk": model.risk(moments) / energy})
 
 
+def _with_output_scale(
+    problem: QuadraticTarget,
+    regime: Trained,
+    times: FloatArray,
+    which: tuple[int | None, int, int],
+    tolerance: float,
+) -> xr.Dataset:
+    """Return the flow of f = α(h − h₀) + c: that of Theorem 3 for the target B + αK₀, started at αK₀, α times slower.
+
+    K₀ = W₀W₀ᵀ/N with the weights that the tangent model sees; times are those of the tangent model too. The gradient of
+    c is multiplied by 1 + 1/α.
+    """
+    width, seed, draw = which
+    N, d, alpha = whole_number(width, "flow", "width"), problem.d, regime.alpha
+    assert alpha is not None
+    W = regime.init * draw_weights(problem, NeuralTangent(), N, _generator(seed, draw, N)).T * np.sqrt(alpha / N)
+    B = matrices.dense(problem.B) / np.sqrt(d)
+    if not matrices.is_semidefinite(problem.eigenvalues):
+        raise NoTheorem.of("Theorem 3", "B ⪰ 0", f"smallest eigenvalue {problem.eigenvalues[0]:.4g}", "Use exact.")
+    b, basis = np.linalg.eigh(B + W @ W.T)
+    start = Start(np.maximum(b, 0.0), basis.T @ W, b0=-float(np.trace(B)), offset_rate=1.0 + alpha)
+    scale = 2.0 * float(np.sum(B**2)) / start.energy
+    curve = solve(start, float(times[-1]) / alpha or 1.0, max(1e-10, tolerance * scale))
+    ask = np.maximum(times / alpha, 1e-300)
+    risk = np.maximum(curve.at("risk", ask) / (scale * start.energy), 0.0)
+    return _labelled(problem, regime, times, {"risk": risk, "offset": curve.at("c", ask)})
+
+
 def beginning(
     problem: QuadraticTarget,
     width: int | None,
@@ -115,6 +145,7 @@ def beginning(
     second_layer: Literal["trained", "fixed"],
     seed: int,
     draw: int,
+    init: float = 1.0,
 ) -> Start:
     """Return where a trained network starts, in the eigenbasis of B."""
     if weights not in ("drawn", "typical"):
@@ -136,9 +167,10 @@ def beginning(
     small = b / np.sqrt(d)
     a = 0.0 if trained else 1.0
     if weights == "typical":
-        return Start(small, None, a, 0.0, -float(small.sum()), trained, typical_gamma=1.0 / d, typical_width=float(N))
+        gamma = init**2 / d
+        return Start(small, None, a, 0.0, -float(small.sum()), trained, typical_gamma=gamma, typical_width=float(N))
     # as `simulate` draws and rounds them: rows, in the eigenbasis of B, whatever it is
-    W = (_generator(seed, draw, N).standard_normal((N, d)) / np.sqrt(d)).astype(np.float32).astype(np.float64)
+    W = init * (_generator(seed, draw, N).standard_normal((N, d)) / np.sqrt(d)).astype(np.float32).astype(np.float64)
     return Start(small, W.T[order] / np.sqrt(N), a, 0.0, -float(small.sum()), trained)
 
 

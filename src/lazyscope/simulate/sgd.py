@@ -7,7 +7,7 @@ population, in closed form; else they are measured on fresh samples.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from lazyscope.simulate.network import Networks
 from lazyscope.simulate.normals import Float32
 from lazyscope.simulate.pack import Pack
 from lazyscope.simulate.protocol import SGD
+from lazyscope.simulate.scaled import ScaledNetworks
 from lazyscope.simulate.square import SquareNetworks
 from lazyscope.simulate.stream import Law, batches, draw, law_of
 from lazyscope.simulate.tangent import Tangents
@@ -147,6 +148,9 @@ def _weights(
 ) -> Float32:
     """Draw the initial weights, rows in the basis of the law; those of NT are the ones that `exact` sees."""
     rng = weights.generator(seed, number, N)
+    if isinstance(regime, Trained) and regime.alpha is not None:
+        lazy = NeuralTangent(regime.activation)
+        return np.asarray(regime.init * law.see(weights.draw(problem, lazy, N, rng)), dtype=np.float32)
     if isinstance(regime, Trained):
         return np.asarray(regime.init * rng.standard_normal((N, law.d)) / np.sqrt(law.d), dtype=np.float32)
     return law.see(weights.draw(problem, regime, N, rng)).astype(np.float32)
@@ -163,6 +167,8 @@ def _pack(
     """Return the networks, untrained. For σ = u² on the quadratic target the second layer is a single number."""
     if isinstance(regime, NeuralTangent):
         return Tangents(starts, widths, step_sizes, regime.activation)
+    if regime.alpha is not None:
+        return ScaledNetworks(starts, widths, step_sizes, regime.activation, regime.alpha)
     fixed = protocol.second_layer == "fixed"
     if regime.activation.name == "square" and (fixed or isinstance(problem, QuadraticTarget)):
         return SquareNetworks(starts, widths, step_sizes, fixed)
@@ -192,6 +198,18 @@ def _covers(problem: GaussianProblem, regime: Trained | NeuralTangent) -> bool:
     return regime.activation.has_derivative
 
 
-CLAIMS = tuple(
+def _scaled(plain: Claim) -> Claim:
+    """Return the claim of a network with an output scale, trained alike."""
+    return replace(
+        plain,
+        title="trained network, output scale",
+        theorem="one-pass SGD",
+        example=lambda d: (plain.example(d)[0], Trained(alpha=3.0)),
+        scaled=True,
+    )
+
+
+_PLAIN = tuple(
     _claim(problem, regime) for problem in (QuadraticTarget, GaussianMixture) for regime in (Trained, NeuralTangent)
 )
+CLAIMS = (*_PLAIN, *(_scaled(claim) for claim in _PLAIN if claim.regime is Trained))

@@ -32,7 +32,7 @@ CHUNK = 1000  # steps between two looks at the models; what is drawn depends on 
 
 def serves(pack: Pack) -> bool:
     """Say whether this path takes the pack: σ = u², NN with a single second-layer weight, or NT."""
-    return isinstance(pack, SquareNetworks) or (isinstance(pack, Tangents) and pack.sigma.name == "square")
+    return isinstance(pack, SquareNetworks) or (type(pack) is Tangents and pack.sigma.name == "square")
 
 
 def walk(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator, points: Int) -> Iterator[int]:
