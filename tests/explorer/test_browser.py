@@ -173,7 +173,7 @@ def test_simulated_dots_arrive_and_lie_on_the_lines(page):
 
 
 def test_a_link_restores_the_exact_state(page, browser, server):
-    page.open("#beyond")
+    page.open("#descent")
     tab = page.tab
     tab.select_option("#c-activation", "softplus")
     tab.get_by_label("Seed, as a number").fill("7")
@@ -190,7 +190,7 @@ def test_a_link_restores_the_exact_state(page, browser, server):
     assert any(row["kind"] == "simulate" for row in page.rows())
     assert other.query() == page.query()
     assert other.tab.input_value("#c-activation") == "softplus"
-    assert other.tab.get_by_label("Dimension d, as a number").input_value() == "4"
+    assert other.tab.get_by_label("Dimension d, as a number").input_value() == "20"
     other.context.close()
     other.check()
 

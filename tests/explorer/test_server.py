@@ -14,7 +14,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from click.testing import CliRunner
 
+from lazyscope.cli import main
 from lazyscope.explorer.server import keep_compiled_code
 
 from .conftest import explore
@@ -97,6 +99,17 @@ def test_a_port_in_use_is_one_clear_line():
 )
 def test_what_cannot_be_done_is_one_clear_line(options, words):
     assert words in one_line("--no-browser", *options)
+
+
+@pytest.mark.parametrize(("package", "options"), [("fastapi", ()), ("pydantic", ("--export", "page.html"))])
+def test_without_the_extra_it_says_what_to_install(package, options, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in sys.modules if name.startswith("lazyscope.explorer")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    done = CliRunner().invoke(main, ["explore", "--port", "0", "--no-browser", *options])
+    assert done.exit_code == 2
+    assert done.stderr == f"lazyscope: error: The explorer needs the package {package}. Install lazyscope[explorer].\n"
 
 
 def test_with_a_read_only_home_everything_works():

@@ -6,9 +6,10 @@ import pytest
 import lazyscope as ls
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.explorer.views import VIEWS
-from lazyscope.explorer.views.base import Grid
 from lazyscope.explorer.views.beyond import _moments, sizes
-from lazyscope.explorer.views.lazy import activation, quantiles
+from lazyscope.explorer.views.lazy import quantiles
+from lazyscope.explorer.views.picture import Grid
+from lazyscope.explorer.views.remembered import activation
 from lazyscope.reports.coupling import CouplingDraw, measure
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from lazyscope.errors import LazyscopeError
+
 
 @click.command(short_help="A page where theory moves with the sliders.")
 @click.option("--port", type=int, help="Port to listen on; 8765, or any that is free, by default.")
@@ -21,17 +23,20 @@ def explore(port: int | None, host: str, no_browser: bool, export: Path | None) 
 
     Nothing leaves this machine. Ctrl-C ends it.
     """
-    if export is not None:
-        from lazyscope.cli.terminal import progress_bar
-        from lazyscope.explorer.export import write
+    try:
+        if export is None:
+            from lazyscope.explorer.server import serve
 
-        with progress_bar():
-            write(export)
-        click.echo(f"wrote {export}", err=True)
-        return
-    from lazyscope.explorer.server import serve
+            serve(host, port, browser=not no_browser, say=_say)
+        else:
+            from lazyscope.cli.terminal import progress_bar
+            from lazyscope.explorer.export import write
 
-    serve(host, port, browser=not no_browser, say=_say)
+            with progress_bar():
+                write(export)
+            click.echo(f"wrote {export}", err=True)
+    except ModuleNotFoundError as error:
+        raise LazyscopeError(f"The explorer needs the package {error.name}. Install lazyscope[explorer].") from None
 
 
 def _say(line: str) -> None:

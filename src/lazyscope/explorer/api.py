@@ -37,7 +37,8 @@ from lazyscope.explorer.jobs import Bounds, Job, Jobs, TooManyJobs
 from lazyscope.explorer.schemas import Accepted, Answer, Cancelled, DotsAnswer, Problem, Record, ViewList
 from lazyscope.explorer.stream import EventStream
 from lazyscope.explorer.views import VIEWS
-from lazyscope.explorer.views.base import Drawn, Plan, State, View
+from lazyscope.explorer.views.base import Drawn, State, View
+from lazyscope.explorer.views.calls import Plan
 
 _REMEMBERED = 512  # answers, of some ten thousand bytes each
 _COMPUTING = 2  # lines computed at once: more threads would only fight for the interpreter
@@ -221,7 +222,7 @@ def _add_jobs(app: FastAPI) -> None:
         status_code=200,
         summary="Events of a job",
         response_class=EventStream,
-        responses={**_REFUSED, **_UNKNOWN},
+        responses={**_REFUSED, **_UNKNOWN, 200: {"description": "progress, dots, note, done and error events"}},
     )
     async def events(request: Request, name: JobName) -> EventStream:
         """Stream `progress`, `dots` and `note` events, and at the end `done` or `error`; leaving cancels the job."""

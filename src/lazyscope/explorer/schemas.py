@@ -114,20 +114,6 @@ class Accepted(Record):
     python: str
 
 
-class Progress(Record):
-    """Event `progress`: how far a job is."""
-
-    done: int
-    total: int
-    what: str
-
-
-class Finished(Record):
-    """Event `done`."""
-
-    seconds: float
-
-
 class Problem(Record):
     """What was wrong with a request, or with a job, in one line."""
 

@@ -87,15 +87,12 @@ def serve(host: str, port: int | None, *, browser: bool, say: Callable[[str], No
     sock = bind(host, port)
     try:
         keep_compiled_code(Path(lazyscope.__file__).parent, Path.home(), say)
-        try:
-            import uvicorn
+        import uvicorn
 
-            from lazyscope.explorer.api import create_app
-            from lazyscope.explorer.pages import plotly
+        from lazyscope.explorer.api import create_app
+        from lazyscope.explorer.pages import plotly
 
-            plotly()
-        except ImportError as error:
-            raise LazyscopeError(f"The explorer needs {error.name}. Install lazyscope[explorer].") from None
+        plotly()
         address = address_of(host, sock)
         known = host in ("localhost", "::1") or host.startswith("127.")
         if not known:

@@ -68,7 +68,7 @@ def compute(view: str, state: dict[str, Any], fidelities: list[str], say: Say) -
 def _dots(task: Any, fidelity: str, result: Any) -> Iterator[dict[str, Any]]:
     import numpy as np
 
-    from lazyscope.explorer.views.base import listed
+    from lazyscope.explorer.views.picture import listed
 
     claim = task.call.claim()
     for role, name, panel, variable in task.shown:

@@ -21,24 +21,11 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.derivatives import require_smooth, taylor_coefficients
-from lazyscope.explorer.views.base import (
-    ActivationName,
-    Call,
-    Drawn,
-    Grid,
-    Picture,
-    Plan,
-    State,
-    Task,
-    View,
-    axis,
-    choice,
-    dictionary,
-    lines_of,
-    slider,
-    written,
-)
-from lazyscope.explorer.views.lazy import activation, saved
+from lazyscope.explorer.views.base import ActivationName, Drawn, State, View, choice, slider
+from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_of, written
+from lazyscope.explorer.views.lazy import saved
+from lazyscope.explorer.views.picture import Grid, Picture, axis
+from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems import SparseParity
 from lazyscope.quadrature import gaussian_nodes, root_density
 from lazyscope.regimes import NeuralTangent, Taylor

@@ -9,31 +9,17 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.errors import LazyscopeError
-from lazyscope.explorer.views.base import (
-    ActivationName,
-    Call,
-    Drawn,
-    Grid,
-    Name,
-    Picture,
-    Plan,
-    State,
-    Task,
-    choice,
-    curve,
-    dictionary,
-    lines_of,
-    slider,
-)
+from lazyscope.explorer.views.base import ActivationName, Drawn, State, choice, slider
+from lazyscope.explorer.views.calls import Call, Name, Plan, Task, dictionary, lines_of
+from lazyscope.explorer.views.picture import Grid, Picture, curve
+from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems.base import GaussianProblem
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.simulate.protocol import SGD
@@ -98,35 +84,6 @@ def quantiles(levels: str, d: int) -> tuple[FloatArray, str]:
     u = (np.arange(d) + 0.5) / d
     python = f"np.interp((np.arange({d}) + 0.5) / {d}, np.linspace(0, 1, {len(knots)}), {knots})"
     return np.interp(u, np.linspace(0, 1, len(knots)), knots), python
-
-
-@dataclass(frozen=True, repr=False)
-class Remembered(Activation):
-    """An activation that keeps its constants: a quadrature takes longer than the theorem that it serves."""
-
-    def hermite(self, k: int, s: float = 1.0) -> float:
-        """c_k(s), computed once."""
-        return _hermite(self.name, k, s)
-
-    def second_moment(self, s: Any) -> FloatArray:
-        """E[σ(s g)²], computed once at s = 1."""
-        return _power(self.name) if np.ndim(s) == 0 and s == 1.0 else super().second_moment(s)
-
-
-@lru_cache(maxsize=1000)
-def _hermite(name: str, k: int, s: float) -> float:
-    return Activation(name).hermite(k, s)
-
-
-@cache
-def _power(name: str) -> FloatArray:
-    return Activation(name).second_moment(1.0)
-
-
-@cache
-def activation(name: str) -> Activation:
-    """Return the activation, the same object each time."""
-    return Remembered(name)
 
 
 @dataclass(frozen=True, eq=False)

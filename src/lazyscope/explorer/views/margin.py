@@ -7,26 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lazyscope.explorer.views.base import (
-    ActivationName,
-    Call,
-    Drawn,
-    Grid,
-    Name,
-    Picture,
-    Plan,
-    State,
-    Task,
-    View,
-    along,
-    axis,
-    choice,
-    curve,
-    dictionary,
-    lines_of,
-    slider,
-)
-from lazyscope.explorer.views.lazy import activation
+from lazyscope.explorer.views.base import ActivationName, Drawn, State, View, choice, slider
+from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, dictionary, lines_of
+from lazyscope.explorer.views.picture import Grid, Picture, axis, curve
+from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import Bayes, RandomFeatures
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lazyscope.explorer.views.base import Drawn, Picture, Plan, Value, View, axis, curve, slider
+from lazyscope.explorer.views.base import Drawn, Value, View, slider
+from lazyscope.explorer.views.calls import Plan
 from lazyscope.explorer.views.lazy import RATIO, RISK, LazyState, Nature, Setting, levels_field, quantiles
+from lazyscope.explorer.views.picture import Picture, axis, curve
 from lazyscope.problems import GaussianMixture
 from lazyscope.regimes import Bayes
 

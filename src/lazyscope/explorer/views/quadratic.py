@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from lazyscope.explorer.views.base import Drawn, Picture, Plan, View, axis
+from lazyscope.explorer.views.base import Drawn, View
+from lazyscope.explorer.views.calls import Plan
 from lazyscope.explorer.views.lazy import RATIO, RISK, LazyState, Nature, Setting, levels_field, quantiles
+from lazyscope.explorer.views.picture import Picture, axis
 from lazyscope.problems import QuadraticTarget
 
 _SEED = 100  # of the paper's target

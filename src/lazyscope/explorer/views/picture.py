@@ -1,0 +1,149 @@
+"""Answers in the making: grids, axes, lines with their claims, notes on what has none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lazyscope.checks import FloatArray
+from lazyscope.evidence import Claim
+from lazyscope.explorer.views.base import State
+from lazyscope.problems import Problem
+from lazyscope.regimes import Regime
+from lazyscope.registry import find
+
+_NEAR = (0.9, 0.94, 0.97, 0.985, 0.995, 1.0, 1.005, 1.015, 1.03, 1.06, 1.1)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The values of an axis, as numbers, as the command line's grammar and as Python."""
+
+    values: FloatArray
+    option: str
+    python: str
+
+    @classmethod
+    def linear(cls, low: float, high: float, count: int) -> Grid:
+        """Return equal steps.
+
+        >>> Grid.linear(0.5, 2.0, 4).option
+        '0.5:2.0:4'
+        """
+        return cls(
+            np.linspace(low, high, count), f"{low!r}:{high!r}:{count}", f"np.linspace({low!r}, {high!r}, {count})"
+        )
+
+    @classmethod
+    def logarithmic(cls, low: float, high: float, count: int, around: float | None = None) -> Grid:
+        """Return equal ratios, closer together around a place where the curve has a peak."""
+        whole = np.geomspace(low, high, count)
+        option, python = f"{low!r}:{high!r}:{count}log", f"np.geomspace({low!r}, {high!r}, {count})"
+        if around is None or not low < around < high:
+            return cls(whole, option, python)
+        near = [float(f"{around * ratio:.6g}") for ratio in _NEAR]
+        near = [value for value in near if low < value < high]
+        values = np.sort(np.concatenate([whole, near]))
+        return cls(values, ",".join([option, *map(repr, near)]), f"np.sort(np.r_[{python}, {near}])")
+
+
+@dataclass
+class Picture:
+    """An answer while it is being made."""
+
+    problem: str
+    x: dict[str, Any]
+    panels: list[dict[str, Any]]
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    marks: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[dict[str, str]] = field(default_factory=list)
+    claims: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def line(
+        self,
+        name: str,
+        role: str,
+        x: Any,
+        y: Any,
+        claim: Claim | dict[str, Any],
+        *,
+        panel: int = 0,
+        dash: str = "solid",
+    ) -> None:
+        """Add a curve; say where it is infinite."""
+        known = record(claim) if isinstance(claim, Claim) else claim
+        self.claims.setdefault(known["key"], known)
+        ends = [one for one, value in zip(listed(x), listed(y), strict=True) if value is None]
+        if ends:
+            self.note(
+                name, f"Infinite at {', '.join(f'{one:g}' for one in ends[:3] if one is not None)}: no point there."
+            )
+        values = {"name": name, "role": role, "panel": panel, "dash": dash, "x": listed(x), "y": listed(y)}
+        self.lines.append({**values, "claim": known["key"]})
+
+    def note(self, about: str, message: str) -> None:
+        """Say what has no line, and why."""
+        self.notes.append({"about": about, "message": message})
+
+    def mark(self, x: float, label: str) -> None:
+        """Add a vertical line."""
+        self.marks.append({"x": x, "label": label})
+
+    def answer(self, view: str, state: State, command: str, python: str) -> dict[str, Any]:
+        """Return the answer, in the shape of `schemas.Answer`."""
+        return {
+            "view": view,
+            "problem": self.problem,
+            "x": self.x,
+            "panels": self.panels,
+            "lines": self.lines,
+            "marks": self.marks,
+            "notes": self.notes,
+            "claims": list(self.claims.values()),
+            "arguments": state.model_dump(),
+            "command": command,
+            "python": python,
+        }
+
+
+def axis(label: str, *, log: bool = False, range_: tuple[float, float] | None = None) -> dict[str, Any]:
+    """Return an axis, in the shape of `schemas.Axis`."""
+    return {"label": label, "log": log, "range": None if range_ is None else list(range_)}
+
+
+def listed(values: Any) -> list[float | None]:
+    """Return numbers as JSON has them: what is not finite is None.
+
+    >>> listed(np.array([0.5, np.inf]))
+    [0.5, None]
+    """
+    array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if np.all(np.isfinite(array)):
+        finite: list[float | None] = array.tolist()
+        return finite
+    return [value if np.isfinite(value) else None for value in array.tolist()]
+
+
+def record(claim: Claim) -> dict[str, Any]:
+    """Return a claim, in the shape of `schemas.ClaimRecord`."""
+    return {
+        "key": claim.key,
+        "title": claim.title,
+        "theorem": claim.theorem,
+        "citations": list(claim.citations),
+        "assumptions": list(claim.assumptions),
+        "erratum": claim.erratum,
+    }
+
+
+def curve(
+    problem: Problem, regime: Regime, axes: Mapping[str, Any], method: str | None = None
+) -> tuple[Claim, dict[str, FloatArray]]:
+    """Evaluate a limit along one axis: the verb without xarray, which labels a line more slowly than it is computed."""
+    claim = find("limit", problem, regime, method)
+    grids = np.ix_(*(np.atleast_1d(np.asarray(axes[name], dtype=np.float64)) for name in claim.arguments))
+    found = claim.evaluate(problem, regime, *grids)
+    return claim, {name: np.ravel(value) for name, value in found.items()}
