@@ -56,7 +56,7 @@ def figure(
     if names:
         for known, title in figures.FIGURES.items():
             costs = (f"{word}: {size.cost}" for word, size in figures.load(known).PRESETS.items())
-            click.echo(f"{known:16} {title}\n{'':16} {'; '.join(costs)}")
+            click.echo(f"{known:19} {title}\n{'':19} {'; '.join(costs)}")
         return
     module = figures.load(name)
     if preset not in module.PRESETS:
