@@ -1,9 +1,14 @@
 """What views add to the library: closed forms of pieces, remembered constants, grids, Python that is what runs."""
 
+import json
+import shlex
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import lazyscope as ls
+from lazyscope.cli import main
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.explorer.views import VIEWS
 from lazyscope.explorer.views.beyond import _moments, sizes
@@ -96,6 +101,16 @@ def test_the_python_of_dots_is_what_the_worker_runs():
     for task in plan.tasks:
         label = f"{task.name}, N = {task.call.arguments['width'][0]}"
         np.testing.assert_array_equal(names["dots"][label].risk.values, task.call.run().risk.values)
+
+
+def test_the_command_of_a_parity_prints_its_dots():
+    view = VIEWS["beyond"]
+    plan = view.plan(view.state(what="samples", d=4, width=50, draws=1, flip=0.1, seed=3), "simulate")
+    first = plan.command.split(" && ")[0]
+    printed = json.loads(CliRunner().invoke(main, [*shlex.split(first)[1:], "--json"]).stdout)
+    risks = [one["data"]["risk"] for one in printed["results"]]
+    expected = [float(task.call.run().risk) for task in plan.tasks if task.call.arguments["samples"] == 4]
+    assert np.ravel(risks).tolist() == expected
 
 
 def test_what_the_pieces_need_is_refused_before_a_worker_starts():
