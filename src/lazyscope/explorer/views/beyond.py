@@ -221,13 +221,9 @@ def _parity_plan(state: BeyondState) -> Plan:
     python = ["import lazyscope as ls", "", f"problem = ls.SparseParity({d}, flip={state.flip!r})"]
     python += [*dictionary("dots", {task.name: task.call for task in tasks})]
     python += ["for name, dot in dots.items():", "    print(name, dot.risk.values.round(4))"]
-    options = (
-        f"--d {d} --flip {state.flip!r} --regime nt,randomized --activation {state.activation} --width {state.width}"
-    )
-    commands = (
-        f"lazyscope simulate parity {options} --width {state.width} --samples {n} --draws {state.draws} --seed {state.seed}"
-        for n in counts
-    )
+    options = f"--d {d} --flip {state.flip!r} --activation {state.activation} --regime nt,randomized"
+    options += f" --width {state.width} --draws {state.draws} --seed {state.seed}"
+    commands = (f"lazyscope simulate parity {options} --samples {n}" for n in counts)
     return Plan(tuple(tasks), (), " && ".join(commands), lines_of(python))
 
 
