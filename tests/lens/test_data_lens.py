@@ -99,6 +99,7 @@ def test_verdicts_in_words():
         "Training features does harm: it raises the error by 50% ± 0.4 at"
     )
     assert say(cells(RF=0.5, NT=0.6, NN=0.499)).startswith("Training features gains nothing that these data can show")
+    assert say(cells(RF=0.9, NT=0.5, NN=0.5)).endswith("random features do not reach it up to width 100.")
     assert say(cells(RF=0.9999, NN=1.0)).startswith("No regime learns")
     assert say(cells(RF=0.6, NT=0.5)).startswith("Among what the budget allowed, tangent model of width 100")
 

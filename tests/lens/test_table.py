@@ -67,7 +67,11 @@ def test_missing_values_and_constants_are_handled_and_said():
     found = describe(table, "price")
     assert len(found.y) == 39 and "same" not in found.X
     said = " ".join(found.notes)
-    assert "1 rows without a target" in said and "column same is constant" in said and "2 missing values" in said
+    assert (
+        "1 rows without a target" in said
+        and "constant columns were left out: same" in said
+        and "2 missing values" in said
+    )
     X = whole(found)
     assert np.all(np.isfinite(X)) and X.shape == (39, 6)  # a flag for the missing size
     parts = folds(found, 3, 0)

@@ -174,9 +174,10 @@ def describe(
     y, found = _target(frame[target], target, task)
     for column in list(X.columns):
         X[column] = _column(X[column], str(column))
-        if X[column].nunique(dropna=True) <= 1 and not X[column].isna().any():
-            notes.append(f"column {column} is constant and was left out")
-            X = X.drop(columns=[column])
+    constant = [c for c in X.columns if X[c].nunique(dropna=True) <= 1 and not X[c].isna().any()]
+    if constant:
+        notes.append(f"constant columns were left out: {', '.join(map(str, constant))}")
+        X = X.drop(columns=constant)
     if X.shape[1] == 0:
         raise InvalidParameter.of(_OWNER, "data", "have a column that varies, besides the target", "none")
     holes = int(X.isna().sum().sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
@@ -34,10 +35,10 @@ class Gain:
         return f"{abs(self.share):.0%} ± {percent:.{0 if percent >= 0.95 else 1}f}"
 
 
-def gain(measured: Measured, samples: int, width: int) -> Gain | None:
-    """Return the gain at a width."""
+def gain(measured: Measured, samples: int, width: int, regimes: Sequence[str] = ("RF", "NT")) -> Gain | None:
+    """Return the gain at a width, against the best of some lazy regimes."""
     network = Cell("NN", width, samples)
-    lazy = [cell for name in ("RF", "NT") if (cell := Cell(name, width, samples)) in measured.losses]
+    lazy = [cell for name in regimes if (cell := Cell(name, width, samples)) in measured.losses]
     if network not in measured.losses or not lazy:
         return None
     best = min(lazy, key=lambda cell: measured.mean(cell)[0])
@@ -97,10 +98,13 @@ def sentence(measured: Measured, samples: int, width: int) -> str:
     against = f"against {'random features' if found.lazy == 'RF' else 'the tangent model'}, the best lazy regime"
     if not found.clear:
         lazy = measured.mean(Cell(found.lazy, found.width, samples))[0]
+        plain = gain(measured, samples, width, ("RF",))
+        behind = plain is not None and plain.clear and plain.share > 0
+        more = f" Of lazy regimes, {_alternative(measured, samples, error)}." if behind else ""
         return (
             "Training features gains nothing that these data can show: "
             f"at width {found.width} the error is {error:.3g} with trained features and {lazy:.3g} with "
-            f"{'random features' if found.lazy == 'RF' else 'the tangent model'} (a difference of {found})."
+            f"{'random features' if found.lazy == 'RF' else 'the tangent model'} (a difference of {found}).{more}"
         )
     if found.share < 0:
         return f"Training features does harm: it raises the error by {found} at width {found.width}, {against}."
