@@ -64,8 +64,8 @@ def bayes(problem: LinearLabels, regime: Bayes) -> dict[str, FloatArray]:
 
 def _finite(psi1: FloatArray, psi2: FloatArray) -> tuple[FloatArray, FloatArray]:
     both = np.broadcast_arrays(psi1, psi2)
-    for name, values in zip(("psi1", "psi2"), both, strict=True):
-        if not np.all((values >= 1e-9) & (values <= 1e9)):
+    for name, values in {"psi1": psi1, "psi2": psi2}.items():
+        if not (values.min() >= 1e-9 and values.max() <= 1e9):
             wrong = values[~((values >= 1e-9) & (values <= 1e9))]
             must = "be between 1e-9 and 1e9: N, n and d grow together here"
             raise InvalidParameter.of("limit", name, must, f"{wrong.flat[0]:g}")

@@ -231,9 +231,11 @@ def curve(
         found = False
         for guess in range(2):
             if guess and last >= 0 and not found:
-                for j in range(3):  # a parabola through the last three, where they are neighbours of this one
+                for j in range(3):  # a cubic through the last four, where they are neighbours of this one
                     y[k, j] = y[last, j]
-                    if run > 2:
+                    if run > 3:
+                        y[k, j] += 3.0 * y[last, j] - 6.0 * y[last - 1, j] + 4.0 * y[last - 2, j] - y[last - 3, j]
+                    elif run > 2:
                         y[k, j] += 2.0 * y[last, j] - 3.0 * y[last - 1, j] + y[last - 2, j]
             if y[k, 2] > 0.0 and not found:
                 found = newton(y[k], psi[k], law[k], points, T, p)
