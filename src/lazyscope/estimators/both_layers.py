@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter
-from lazyscope.estimators.base import Array, FirstLayer, blocks, generator
+from lazyscope.estimators.base import Array, FirstLayer, blocks, generator, product
 from lazyscope.estimators.network import Kind, TwoLayerNetwork
 from lazyscope.estimators.training import Plan, Samples, Trainer
 
@@ -147,7 +147,7 @@ class BothLayers(BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         A = self._A.astype(X.dtype, copy=False)
-        parts = [self.layer_.features(X[part]) @ A for part in blocks(X.shape[0], len(A))]
+        parts = [product(self.layer_.features(X[part]), A.T) for part in blocks(X.shape[0], len(A))]
         return np.asarray(np.concatenate(parts) + self._c)
 
     def __sklearn_tags__(self) -> Any:

@@ -40,7 +40,7 @@ class Moments:
 
     def add(self, Phi: FloatArray, Y: FloatArray, v: FloatArray | None) -> None:
         """Add rows; Phi is overwritten. nN² flops."""
-        from scipy.linalg.blas import dsyrk
+        from scipy.linalg.blas import dgemm, dsyrk
 
         if self.n == 0.0:
             N, k = Phi.shape[1], Y.shape[1]
@@ -54,14 +54,14 @@ class Moments:
             root = np.sqrt(v)[:, None]
             Phi *= root
             Y = Y * root
-            self.mean += Phi.T @ root[:, 0]
-            self.label += Y.T @ root[:, 0]
+            self.mean += np.einsum("nm,n->m", Phi, root[:, 0])
+            self.label += np.einsum("nk,n->k", Y, root[:, 0])
         else:
             self.mean += Phi.sum(axis=0)
             self.label += Y.sum(axis=0)
         self.n += float(len(Phi) if v is None else v.sum())
         self.G = dsyrk(1.0, Phi.T, beta=1.0, c=self.G, lower=1, overwrite_c=1)
-        self.b += Phi.T @ Y
+        self.b += dgemm(1.0, Phi.T, Y)
         self.energy += np.einsum("nk,nk->k", Y, Y)
 
     def solve(self, ridges: FloatArray | None) -> Solved:

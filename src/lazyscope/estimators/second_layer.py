@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.estimators.base import FirstLayer, blocks, ridges_of
+from lazyscope.estimators.base import FirstLayer, blocks, product, ridges_of
 from lazyscope.estimators.moments import Block, Moments, Solved, from_rows
 
 
@@ -73,7 +73,8 @@ class SecondLayer(BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         a, c = self._coefficients[:, self._best], self._constants[self._best]
-        parts = [self.layer_.features(X[part]) @ a for part in blocks(X.shape[0], len(a))]
+        a = a.astype(X.dtype, copy=False)
+        parts = [product(self.layer_.features(X[part]), a.T) for part in blocks(X.shape[0], len(a))]
         return np.asarray(np.concatenate(parts) + c)
 
     def _path_values(self, X: Any) -> FloatArray:
@@ -82,7 +83,8 @@ class SecondLayer(BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         N, R, k = self._coefficients.shape
         flat = self._coefficients.reshape(N, R * k)
-        parts = [self.layer_.features(X[part]) @ flat for part in blocks(X.shape[0], N + R * k)]
+        flat = flat.astype(X.dtype, copy=False)
+        parts = [product(self.layer_.features(X[part]), flat.T) for part in blocks(X.shape[0], N + R * k)]
         values = np.concatenate(parts).reshape(X.shape[0], R, k) + self._constants
         return np.ascontiguousarray(values.transpose(1, 0, 2))
 

@@ -5,7 +5,7 @@ Parameters are one flat vector θ. Inputs are whatever the library calls an arra
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -47,6 +47,30 @@ class Differentiable(Protocol):
         self, theta: FloatArray, delta: FloatArray, x: Any, Y: FloatArray, order: int, loss: LossName
     ) -> tuple[float, FloatArray]:
         """The mean loss of the Taylor model of this order around θ at θ + δ, and its gradient in δ."""
+
+
+def rows_of(n: int, size: int) -> Iterator[slice]:
+    """Cut n rows into slices of at most `size`.
+
+    >>> list(rows_of(5, 3))
+    [slice(0, 3, None), slice(3, 5, None)]
+    """
+    for start in range(0, n, size):
+        yield slice(start, min(n, start + size))
+
+
+def kernel_by_chunks(
+    n: int, chunk: int, jacobian: Callable[[slice], Any], gram: Callable[[Any, Any], FloatArray]
+) -> FloatArray:
+    """Return K, (n, n), from Jacobians of chunks of rows, two of which are in memory at a time."""
+    K = np.empty((n, n))
+    for first in rows_of(n, chunk):
+        J = jacobian(first)
+        for second in rows_of(n, chunk):
+            if second.start >= first.start:
+                K[first, second] = gram(J, J if second == first else jacobian(second))
+                K[second, first] = K[first, second].T
+    return K
 
 
 def targets(y: Any, n: int, k: int, loss: str | None) -> tuple[FloatArray, LossName]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
-from lazyscope.lens.differentiable import LossName
+from lazyscope.lens.differentiable import LossName, kernel_by_chunks, rows_of
 
 _AT_ONCE = 1024  # rows of a forward pass, unless the user names fewer
 
@@ -64,10 +64,8 @@ class JaxModel:
     def _own(self, vector: FloatArray) -> Any:
         return self.jax.numpy.asarray(vector, dtype=self.dtype)
 
-    def _rows(self, x: Any, size: int | None = None) -> Iterator[slice]:
-        size = self.at_once if size is None else size
-        for start in range(0, len(x), size):
-            yield slice(start, min(len(x), start + size))
+    def _rows(self, x: Any) -> Iterator[slice]:
+        return rows_of(len(x), self.at_once)
 
     def _flat_function(self, theta: Any, x: Any) -> Any:
         out = self.function(self.tree(theta), x)
@@ -106,18 +104,12 @@ class JaxModel:
 
     def kernel(self, theta: FloatArray, x: Any, chunk: int) -> FloatArray:
         """The tangent kernel, mean over outputs: Jacobians of two chunks of rows in memory, 2·chunk·k·P numbers."""
-        own, n = self._own(theta), len(x)
-        K = np.empty((n, n))
-        for first in self._rows(x, chunk):
-            J = self._jacobians(own, x[first])
-            for second in self._rows(x, chunk):
-                if second.start < first.start:
-                    continue
-                other = J if second.start == first.start else self._jacobians(own, x[second])
-                block = _numpy(self.jax.numpy.einsum("akp,bkp->ab", J, other)) / J.shape[1]
-                K[first, second] = block
-                K[second, first] = block.T
-        return K
+        own = self._own(theta)
+
+        def gram(J: Any, other: Any) -> FloatArray:
+            return np.asarray(_numpy(self.jax.numpy.einsum("akp,bkp->ab", J, other)) / J.shape[1])
+
+        return kernel_by_chunks(len(x), chunk, lambda rows: self._jacobians(own, x[rows]), gram)
 
     def times(self, theta: FloatArray, x: Any, u: FloatArray) -> FloatArray:
         """J(Jᵀu): one backward and one forward derivative."""

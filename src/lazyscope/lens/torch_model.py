@@ -17,7 +17,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
-from lazyscope.lens.differentiable import LossName
+from lazyscope.lens.differentiable import LossName, kernel_by_chunks, rows_of
 
 _AT_ONCE = 1024  # rows of a forward pass, unless the user names fewer
 
@@ -72,10 +72,8 @@ class TorchModel:
         parts = self.torch.split(vector, sizes)
         return {name: part.reshape(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
-    def _rows(self, x: Any, size: int | None = None) -> Iterator[slice]:
-        size = self.at_once if size is None else size
-        for start in range(0, len(x), size):
-            yield slice(start, min(len(x), start + size))
+    def _rows(self, x: Any) -> Iterator[slice]:
+        return rows_of(len(x), self.at_once)
 
     @contextmanager
     def _still(self) -> Iterator[None]:
@@ -130,18 +128,11 @@ class TorchModel:
 
     def kernel(self, theta: FloatArray, x: Any, chunk: int) -> FloatArray:
         """The tangent kernel, mean over outputs: Jacobians of two chunks of rows in memory, 2·chunk·k·P numbers."""
-        n = len(x)
-        K = np.empty((n, n))
-        for first in self._rows(x, chunk):
-            J = self._jacobian(theta, x[first])
-            for second in self._rows(x, chunk):
-                if second.start < first.start:
-                    continue
-                other = J if second.start == first.start else self._jacobian(theta, x[second])
-                block = _numpy(self.torch.einsum("akp,bkp->ab", J, other)) / J.shape[1]
-                K[first, second] = block
-                K[second, first] = block.T
-        return K
+
+        def gram(J: Any, other: Any) -> FloatArray:
+            return np.asarray(_numpy(self.torch.einsum("akp,bkp->ab", J, other)) / J.shape[1])
+
+        return kernel_by_chunks(len(x), chunk, lambda rows: self._jacobian(theta, x[rows]), gram)
 
     def _jacobian(self, theta: FloatArray, x: Any) -> Any:
         """(n, k, P)."""
