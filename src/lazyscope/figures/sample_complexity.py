@@ -53,7 +53,7 @@ class Size:
 PRESETS = {
     "quick": Size("a minute and a half", (16, 32, 64, 96), (16, 32, 64)),
     "paper": Size(
-        "six minutes",
+        "seven minutes",
         (16, 24, 32, 48, 64, 96),
         (16, 24, 32, 48, 64),
         draws=4,
