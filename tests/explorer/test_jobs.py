@@ -52,11 +52,13 @@ async def at_work(jobs, order):
 
 def test_dots_are_the_librarys_numbers_bit_for_bit():
     async def scenario(jobs):
-        said = await listened(jobs, jobs.submit(SHORT))
+        job = jobs.submit(SHORT)
+        said, late = await listened(jobs, job), await listened(jobs, job)
         again = await listened(jobs, jobs.submit(SHORT))
-        assert said[-1][0] == "done"
+        assert said[-1][0] == late[-1][0] == "done"
         dots = [data for event, data in said if event == "dots"]
         assert dots == [data for event, data in again if event == "dots"]
+        assert dots == [data for event, data in late if event == "dots"]  # who comes late hears everything
         target = ls.QuadraticTarget.exponential(20, seed=100)
         for one in dots:
             regime = {"RF": ls.RandomFeatures, "NT": ls.NeuralTangent, "NN": ls.Trained}[one["name"]]()
@@ -108,16 +110,9 @@ def test_a_killed_worker_is_an_error_and_the_next_job_has_another():
         assert event == "error"
         assert "killed by signal 9" in data["error"]
         assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
-
-    run(scenario)
-
-
-def test_an_idle_worker_that_died_is_not_used():
-    async def scenario(jobs):
-        await listened(jobs, jobs.submit(SHORT))
         while not jobs.idle:
             await asyncio.sleep(0.01)
-        os.kill(jobs.idle[0].process.pid, signal.SIGKILL)
+        os.kill(jobs.idle[0].process.pid, signal.SIGKILL)  # one that waits is not used any more
         await asyncio.sleep(0.2)
         assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
 
@@ -143,16 +138,5 @@ def test_no_more_jobs_wait_than_are_accepted():
         await asyncio.wait([job.task for job in accepted])
         assert all(job.said[-1][0] == "error" for job in accepted)
         assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
-
-    run(scenario)
-
-
-def test_a_reader_who_comes_late_hears_everything():
-    async def scenario(jobs):
-        job = jobs.submit(SHORT)
-        first = await listened(jobs, job)
-        late = await listened(jobs, job)
-        assert [said for said in late if said[0] == "dots"] == [said for said in first if said[0] == "dots"]
-        assert late[-1][0] == "done"
 
     run(scenario)

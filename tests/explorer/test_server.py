@@ -25,25 +25,20 @@ LAZYSCOPE = str(Path(sys.executable).with_name("lazyscope"))
 
 
 def get(address, path=""):
-    with urllib.request.urlopen(address + path, timeout=60) as response:
+    with urllib.request.urlopen(address + path, timeout=300) as response:
         return response.status, response.read()
 
 
-def test_it_prints_its_address_and_ends_at_once_on_ctrl_c():
+def test_it_prints_its_address_on_loopback_and_ends_at_once_on_ctrl_c():
     with explore("--no-browser") as (process, address):
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
         assert get(address)[0] == 200
-        assert b"Plotly" in get(address, "plotly.min.js")[1][:5000] or len(get(address, "plotly.min.js")[1]) > 1e6
+        assert len(get(address, "plotly.min.js")[1]) > 1e6
+        (listening,) = [c for c in psutil.Process(process.pid).net_connections() if c.status == psutil.CONN_LISTEN]
+        assert listening.laddr.ip == "127.0.0.1"
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 0
         assert process.stderr.read() == ""
-
-
-def test_it_listens_on_loopback_only():
-    with explore("--no-browser") as (process, address):
-        get(address)
-        (listening,) = [c for c in psutil.Process(process.pid).net_connections() if c.status == psutil.CONN_LISTEN]
-        assert listening.laddr.ip == "127.0.0.1"
 
 
 def test_workers_end_with_their_server_however_it_ends():
@@ -71,20 +66,15 @@ def test_without_a_browser_it_says_so_and_serves(tmp_path):
         assert process.stderr.read() == "lazyscope: note: no browser was found. Open the address above in one.\n"
 
 
-def one_line(*options):
-    done = subprocess.run([LAZYSCOPE, "explore", *options], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
-    return line
-
-
 def test_a_port_in_use_is_one_clear_line():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        line = one_line("--port", str(port), "--no-browser")
+        command = [LAZYSCOPE, "explore", "--port", str(port), "--no-browser"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
     assert f"must be free. Got {port}, which is in use, instead" in line
 
 
@@ -98,7 +88,10 @@ def test_a_port_in_use_is_one_clear_line():
     ],
 )
 def test_what_cannot_be_done_is_one_clear_line(options, words):
-    assert words in one_line("--no-browser", *options)
+    done = CliRunner().invoke(main, ["explore", "--no-browser", *options])
+    assert (done.exit_code, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert words in line
 
 
 @pytest.mark.parametrize(("package", "options"), [("fastapi", ()), ("pydantic", ("--export", "page.html"))])

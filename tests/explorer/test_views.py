@@ -21,7 +21,7 @@ from lazyscope.reports.coupling import CouplingDraw, measure
 @pytest.mark.parametrize("name", ["relu3", "tanh", "square"])
 def test_sizes_of_pieces_are_the_mean_squares_of_drawn_networks(name):
     """Closed form against measurement, in standard errors over draws of weights, inputs, signs and direction."""
-    m, d, draws = 60, 6, 200
+    m, d, draws = 60, 6, 100
     found = [measure(CouplingDraw(m, d, 16, 2, name, number=k)) for k in range(draws)]
     theory = sizes(name, d, 0.25, m)
     for piece, expected in theory.items():
