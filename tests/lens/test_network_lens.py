@@ -157,15 +157,16 @@ def test_lazy_scaling_is_near_one_and_mean_field_near_zero():
     lazy = watched(2000, 2000**-0.5, 0.2, 1.0, steps=300)
     rich = watched(300, 1 / 300, 0.1 * 300, 3.0, steps=1000)
     assert lazy.looks[-1].laziness > 0.95 and lazy.verdict.startswith("Training was lazy")
-    assert rich.looks[-1].laziness < 0.2 and rich.verdict.startswith("Training was not lazy")
+    assert rich.looks[-1].laziness < 0.05 and rich.verdict.startswith("Training was not lazy")
     assert lazy.looks[-1].drift < 0.01 < 0.2 < rich.looks[-1].drift
     assert np.all(lazy.looks[-1].movement < 0.2) and np.any(rich.looks[-1].movement > 1.0)
     assert lazy.looks[-1].loss < 0.7 * lazy.looks[0].loss  # it did learn
-    assert rich.looks[1].laziness > rich.looks[2].laziness  # the farther, the less lazy
+    assert lazy.looks[1].laziness > lazy.looks[2].laziness  # the farther, the less lazy
 
 
 def test_scores_in_closed_form():
-    assert laziness(0.0) == 1.0 and laziness(2.0) == 0.0 and np.isnan(laziness(np.nan))
+    assert laziness(0.0, 0.0) == 1.0 and laziness(2.0, 0.1) == laziness(0.1, 2.0) == 0.0 and laziness(0.2, 0.1) == 0.8
+    assert np.isnan(laziness(np.nan, 0.0))
     assert np.isnan(relative_error(np.ones(2), np.ones(2), np.ones(2)))
     K0 = np.diag([1.0, 0.0])
     assert drift(np.diag([0.0, 1.0]), K0) == 1.0 and drift(5 * K0, K0) == 0.0 and change(3 * K0, K0) == 2.0
@@ -238,7 +239,7 @@ def test_jax_parameters_are_passed_along():
     params = params_of(net)
     look = ls.lens((function, params), x, x[:, 0] * x[:, 1], orders=2)
     moved = jax.tree_util.tree_map(lambda leaf: leaf + 0.01, params)
-    assert look(1, moved).laziness > 0.9
+    assert look(1, moved).laziness > 0.8
     assert look.dataset.sizes == {"step": 2, "order": 2, "layer": 2}
     after = ls.lens((function, moved), x, x[:, 0] * x[:, 1], initial=params)
     assert after.looks[-1].taylor[0] == pytest.approx(look.looks[-1].taylor[0])

@@ -1,10 +1,10 @@
 """How lazily a network was trained: numbers in [0, 1] from its values, its tangent kernel and its weights.
 
-    laziness = 1 − min(1, ‖f − f_lin‖/‖f − f₀‖),      f_lin = f₀ + ⟨θ − θ₀, ∇f₀⟩,
+    laziness = 1 − min(1, max(‖f − f_lin‖/‖f − f₀‖, ‖K − K₀‖/‖K₀‖)),      f_lin = f₀ + ⟨θ − θ₀, ∇f₀⟩,
 
-norms over the inputs and outputs that are looked at: 1 where the linearisation at the start accounts for the whole
-change of the function, 0 where it accounts for none of it. The tangent kernel of a lazy network does not turn either:
-its drift, 1 − ⟨K, K₀⟩/(‖K‖‖K₀‖), is near 0.
+norms over the inputs and outputs that are looked at, K the tangent kernel. A lazy network is its linearisation at the
+start, and its kernel is that of the start: the score is 1 where both hold, and 0 where either has changed by as much as
+there was. `drift`, 1 − ⟨K, K₀⟩/(‖K‖‖K₀‖), tells how far the kernel has turned, whatever its size.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def relative_error(f: FloatArray, model: FloatArray, start: FloatArray) -> float
     return float(np.linalg.norm(f - model)) / change if change > 0 else nan
 
 
-def laziness(error: float) -> float:
-    """Return the score for a relative error of the linearisation.
+def laziness(error: float, change: float) -> float:
+    """Return the score for a relative error of the linearisation and a relative change of the kernel.
 
-    >>> laziness(0.01), laziness(3.0)
-    (0.99, 0.0)
+    >>> laziness(0.01, 0.02), laziness(0.1, 3.0)
+    (0.98, 0.0)
     """
-    return nan if error != error else 1.0 - min(1.0, error)
+    return nan if error != error or change != change else 1.0 - min(1.0, max(error, change))
 
 
 def drift(K: FloatArray, K0: FloatArray) -> float:

@@ -110,14 +110,15 @@ class NetworkLens:
         models = np.cumsum(pieces, axis=0)[1:]
         missed = np.array([laziness.relative_error(values, model, self.start_values) for model in models])
         K = self.start_kernel if theta is self.start else self._kernel(theta)
+        moved = laziness.change(K, self.start_kernel)
         return Look(
             step=step,
             loss=mean_loss(values, self.Y, self.loss),
             error=error(values, self.Y, self.loss),
-            laziness=laziness.laziness(float(missed[0])),
+            laziness=laziness.laziness(float(missed[0]), moved),
             taylor=missed,
             drift=laziness.drift(K, self.start_kernel),
-            change=laziness.change(K, self.start_kernel),
+            change=moved,
             alignment=laziness.alignment(K, self.Y[:_KERNEL_ROWS]),
             movement=laziness.movement(theta, self.start, self.model.layers),
         )
@@ -175,8 +176,7 @@ class NetworkLens:
         moved = np.nanmax(last.movement) if np.any(np.isfinite(last.movement)) else np.nan
         return (
             f"Training was {kind}: laziness {last.laziness:.2f}. The linearisation misses {last.taylor[0]:.0%} of the "
-            f"change of the function, the tangent kernel turned by {last.drift:.2f}, and weights moved by up to "
-            f"{moved:.0%}."
+            f"change of the function, the tangent kernel changed by {last.change:.0%}, weights by up to {moved:.0%}."
         )
 
     def __str__(self) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lazyscope.lens.network import NetworkLens
 
 MEANING = {
-    "laziness": "1 − min(1, ‖f − f_lin‖/‖f − f₀‖)",
+    "laziness": "1 − min(1, max(‖f − f_lin‖/‖f − f₀‖, ‖K − K₀‖/‖K₀‖))",
     "taylor_error": "‖f − f_k‖/‖f − f₀‖, f_k the Taylor model of order k around the start",
     "drift": "1 − cosine between the tangent kernel and that of the start",
     "kernel_change": "‖K − K₀‖/‖K₀‖",

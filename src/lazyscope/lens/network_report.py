@@ -40,11 +40,11 @@ def _along(lens: NetworkLens) -> list[str]:
     rows = [
         [
             f"{look.step:g}", f"{look.loss:.4g}", f"{look.error:.3f}", f"{look.laziness:.3f}",
-            *(f"{missed:.3f}" for missed in look.taylor[:3]), f"{look.drift:.3f}", f"{look.alignment:.3f}",
+            *(f"{missed:.3f}" for missed in look.taylor[:3]), f"{look.change:.3f}", f"{look.alignment:.3f}",
         ]
         for look in _some(lens)
     ]  # fmt: skip
-    table = page.table([*header, "drift", "alignment"], rows)
+    table = page.table([*header, "kernel change", "alignment"], rows)
     if len(lens.looks) < 3:
         return [table]
     return [
