@@ -39,8 +39,8 @@ def _along(lens: NetworkLens) -> list[str]:
     header = ["step", "loss", "error", "laziness", "order 1", "order 2", "order 3"][: 4 + lens.orders]
     rows = [
         [
-            f"{look.step:g}", f"{look.loss:.4g}", f"{look.error:.3f}", f"{look.laziness:.3f}",
-            *(f"{missed:.3f}" for missed in look.taylor[:3]), f"{look.change:.3f}", f"{look.alignment:.3f}",
+            f"{look.step:g}", f"{look.loss:.4g}", f"{look.error:.3f}", _number(look.laziness),
+            *(_number(missed) for missed in look.taylor[:3]), _number(look.change), _number(look.alignment),
         ]
         for look in _some(lens)
     ]  # fmt: skip
@@ -51,6 +51,10 @@ def _along(lens: NetworkLens) -> list[str]:
         table,
         page.figure(svg(_curves(lens), "network"), "Laziness, Taylor errors and the tangent kernel along training"),
     ]
+
+
+def _number(value: float) -> str:
+    return "—" if np.isnan(value) else f"{value:.3f}"
 
 
 def _some(lens: NetworkLens) -> list[Look]:
@@ -74,8 +78,8 @@ def _curves(lens: NetworkLens) -> Figure:
         figure = Figure(figsize=(6.4, 3.8))
         axes = figure.add_subplot()
         for k, (name, values) in enumerate((name, values) for name, values in lines.items() if values):
-            axes.plot(steps, np.minimum(values, 1.5), label=name, color=plotting.scale_colour(k / 4), marker="o")
-        axes.set(xlabel="step", ylim=(0, None))
+            axes.plot(steps, values, label=name, color=plotting.scale_colour(k / 4), marker="o")
+        axes.set(xlabel="step", ylim=(0, 1.2))  # what misses more than everything leaves the frame
         axes.legend()
     return figure
 
