@@ -26,20 +26,27 @@ def compiled(function: F) -> F:
     >>> total(np.array([1.0, 2.0]))
     3.0
     """
-
-    @cache
-    def machine_code() -> Callable[..., Any]:
-        import numba
-
-        return cast(
-            "Callable[..., Any]", numba.njit(cache=_has_source(function), nogil=True, error_model="numpy")(function)
-        )
+    machine_code = cache(lambda: jitted(function))
 
     @wraps(function)
     def call(*arguments: Any) -> Any:
         return machine_code()(*arguments)
 
     return cast(F, call)
+
+
+def jitted(function: F) -> F:
+    """Have numba compile a function at its first call, now that numba is loaded; for code that calls other such code.
+
+    Where neither the package nor the home can be written to, the code is kept for this process only.
+    """
+    import numba
+
+    how: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    try:
+        return cast(F, numba.njit(cache=_has_source(function), **how)(function))
+    except RuntimeError:  # numba found no place for its cache
+        return cast(F, numba.njit(**how)(function))
 
 
 def _has_source(function: Callable[..., Any]) -> bool:

@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-import numba
 import numpy as np
 
 from lazyscope.checks import FloatArray
+from lazyscope.compiled import jitted
 from lazyscope.problems.labels import LinearLabels
 
 STEEPEST = 1.3
@@ -33,7 +33,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def machine_code(function: _F) -> _F:
     """Compile, and keep the code on disk; unlike those of `lazyscope.compiled`, such functions may call one another."""
-    return cast(_F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    return jitted(function)
 
 
 @lru_cache(maxsize=64)
