@@ -74,12 +74,13 @@ def dataset(
 
     from lazyscope import __version__
 
-    result = xr.Dataset(dict(variables), dict(coordinates))
-    for name in result.variables:
-        if name in LONG_NAMES:
-            result[name].attrs["long_name"] = LONG_NAMES[str(name)]
-    if "risk" in result and isinstance(problem, GaussianProblem):
-        result["risk"].attrs["long_name"] = "risk (1 = best constant)"
+    names = LONG_NAMES | ({"risk": "risk (1 = best constant)"} if isinstance(problem, GaussianProblem) else {})
+
+    def labelled(some: Mapping[str, tuple[tuple[str, ...], Any]]) -> dict[str, Any]:
+        """Add the long names at once: to look up each variable afterwards takes longer than all the rest."""
+        return {name: (*value, {"long_name": names[name]} if name in names else {}) for name, value in some.items()}
+
+    result = xr.Dataset(labelled(variables), labelled(coordinates))
     result.attrs = {
         "claim": claim.key,
         "fidelity": claim.fidelity,
