@@ -192,18 +192,9 @@ def test_typical_weights_are_what_draws_tend_to():
     assert one.norm[0] == pytest.approx(np.sum(K**2), rel=0.04)
 
 
-@pytest.mark.parametrize("N", [100, 300])
-def test_coarse_curves_in_many_dimensions_keep_their_tolerance(N):
-    """From d = 200 on, K is taken at every other point only."""
-    target, times = ls.QuadraticTarget.exponential(200), np.geomspace(0.1, 200.0, 30)
-    coarse = flow(target, ls.Trained(), width=N, times=times)
-    fine = flow(target, ls.Trained(), width=N, times=times, tolerance=1e-4)
-    assert np.max(np.abs(coarse.risk.values - fine.risk.values)) < 2e-3
-
-
 def test_sgd_tends_to_the_flow_at_first_order_in_the_step_size():
     target, N, batch, total = ls.QuadraticTarget.exponential(16, seed=2), 8, 8, 4.0
-    sizes, seeds = np.array([0.04, 0.02, 0.01]), range(14)
+    sizes, seeds = np.array([0.04, 0.02, 0.01]), range(20)
     line = [float(flow(target, ls.Trained(), width=N, times=[total], seed=k).risk[0]) for k in seeds]
     deviation = []
     for size in sizes:

@@ -28,7 +28,6 @@ from lazyscope.limits.flow_typical import typical
 _SWEEPS, _GUESS_SWEEPS = 8, 20
 _SMALL = 0.05  # below this a, the conserved quantity says too little of it
 _BINS = 32
-_COARSE, _MANY = 5e-4, 200  # tolerance and d from which on K is taken at every other point
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,9 +197,6 @@ class Newton:
             if self.trust:
                 raise
             self.s, self.a = begin
-        else:
-            if self.tolerance >= _COARSE and self.trust and self.start.b.size >= _MANY:
-                return self._between(self.K, 0.1 * enough)
         for _ in range(_SWEEPS):
             path = self._path()
             sight = self._measured(path, self.K)
@@ -222,33 +218,6 @@ class Newton:
                 return path, sight, step
             self._move(step)
         raise NotConverged("The panel is too long.")
-
-    def _between(self, K: Riccati, enough: float) -> Panel:
-        """Take K at every other point only: what it is more than typical varies slowly, and hardly with the path.
-
-        The factor between the traces is interpolated, and the unknowns are solved for again with it; so are the
-        differences of diag K and of ‖K‖², which are then added to those of typical weights.
-        """
-        one, start, few = self.first, self.start, np.arange(2, self.t.size, 2)
-        path = self._path()
-        usual = typical(path.lam, path.u, start.gamma, start.width)
-        self.evaluations += few.size
-        full = [K(path.lam[q], path.u[q]) for q in few]
-        diagonals = np.stack([one.diagonal, *(each.diagonal for each in full)])
-        norms = np.array([one.norm, *(each.squares_times(np.ones_like(each.diagonal)).sum() for each in full)])
-        coarse = rule(few.size)
-        spread = coarse.at(self.rule.x)
-        seen = np.append(0, few)
-        factor = diagonals.sum(axis=1) / usual.diagonal[seen].sum(axis=1)
-        self.correction = spread @ factor
-        self._guess(enough)
-        end = self._path()
-        now = typical(end.lam, end.u, start.gamma, start.width)
-        diagonal = now.diagonal + spread @ (diagonals - usual.diagonal[seen])
-        norm = now.norm + spread @ (norms - usual.norm[seen])
-        diagonal *= (self.correction * now.diagonal.sum(axis=1) / diagonal.sum(axis=1))[:, None]
-        traces = np.abs(coarse.coefficients[-2:] @ factor) * float(np.max(np.abs(self.a))) * float(norm.max())
-        return self._panel(end, diagonal, norm, float(traces.max()) / self.scale**2)
 
     def _tail(self) -> float:
         """Return the last Chebyshev coefficients of the unknowns: what more points would add."""
@@ -354,7 +323,7 @@ class Newton:
 
     def _finish(self, path: _Path, sight: _Sight, step: FloatArray) -> Panel:
         """Take the last step, and add to first order what it changes."""
-        one, size = self.first, self._size(step)
+        b, one, size = self.start.b, self.first, self._size(step)
         diagonal = np.concatenate([one.diagonal[None], sight.diagonal])
         norm = np.append(one.norm, sight.norm)
         self._move(step)
@@ -365,15 +334,21 @@ class Newton:
                 w = end.u[q] - path.u[q] + 2.0 * path.u[q] * moved
                 diagonal[q] += 2.0 * full.diagonal * moved - 16.0 * full.squares_times(w)
                 norm[q] += full.change_of_norm(moved, w)
-        return self._panel(end, diagonal, norm, size**2)
-
-    def _panel(self, end: _Path, diagonal: FloatArray, norm: FloatArray, error: float) -> Panel:
-        """Return what was found; `error` is what is left besides the tails."""
-        b, one = self.start.b, self.first
         risk = 2.0 * (self.a**2 * norm - 2.0 * self.a * (diagonal @ b) + b @ b) + np.append(one.s, self.s[1:]) ** 2
         tail = float(np.max(np.abs(self.rule.coefficients[-3:-1] @ risk))) / self.scale**2
-        scalars = self.s, self.a, self._offset(), end.tau, end.theta
-        return Panel(self.clock, *scalars, end.u, diagonal, norm, risk, max(tail, self._tail(), error))
+        return Panel(
+            self.clock,
+            self.s,
+            self.a,
+            self._offset(),
+            end.tau,
+            end.theta,
+            end.u,
+            diagonal,
+            norm,
+            risk,
+            max(tail, self._tail(), size**2),
+        )
 
 
 def _layer_slope(

@@ -24,7 +24,7 @@ from lazyscope.simulate.blas import gemm, threads_for
 from lazyscope.simulate.normals import Float32
 from lazyscope.simulate.stream import draw, law_of
 
-_BLOCK = 512  # samples at once: what is computed of them stays in the cache
+_BLOCK = 256  # samples at once: what is computed of them stays in the cache
 _BOLDER = 1.05
 
 
@@ -142,28 +142,27 @@ class Descent:
         n, N = len(X), rho.a.size
         self.grad_W[:], self.grad_a[:] = 0.0, 0.0
         total, grad_c = 0.0, 0.0
-        scaled, relu = rho.a / np.float32(N), self.sigma.name == "relu"
+        scaled = rho.a / np.float32(N)
         for begin in range(0, n, _BLOCK):
             block = X[begin : begin + _BLOCK]
             H = self.H if len(block) == _BLOCK else np.empty((len(block), N), dtype=np.float32, order="F")
             gemm(1.0, block.T, rho.W, 0.0, H, trans_a=True)
-            r = y[begin : begin + _BLOCK] - rho.c
-            if relu:
-                relu_block(H, scaled, r)
+            r = np.empty(len(block), dtype=np.float32)
+            if self.sigma.name == "relu":
+                relu_block(H, scaled, rho.a, float(rho.c), y[begin : begin + _BLOCK], r, self.grad_a)
             else:
                 values, slopes = np.asfortranarray(self.sigma.at(H)), np.asfortranarray(self.sigma.slope_at(H))
-                r -= values @ scaled
+                r[:] = y[begin : begin + _BLOCK] - values @ scaled - rho.c
                 self.grad_a += r @ values
                 np.multiply(slopes, r[:, None], out=H)
+                H *= rho.a
             gemm(1.0, block.T, H, 1.0, self.grad_W)
             total += float(r @ r)
             grad_c += float(r.sum())
-        if relu:  # u₊ = uσ′(u), so that the gradient of a is ⟨w, Xᵀ(rσ′(Xw))⟩
-            np.einsum("ij,ij->j", rho.W, self.grad_W, out=self.grad_a)
         self.kept = [self.kept[1], (rho.a.copy(), rho.W.copy(), rho.c)]
         if rate > 0.0:
             one = np.float32(2.0 * rate / n)
-            self.grad_W *= one * rho.a
+            self.grad_W *= one
             rho.W += self.grad_W
             self.grad_a *= one
             rho.a += self.grad_a
@@ -174,15 +173,19 @@ class Descent:
 
 
 @compiled
-def relu_block(H: Float32, scaled: Float32, r: Float32) -> None:
-    """r_i ← r_i − Σ_j scaled_j h_ij₊, then H ← r_i 1{h_ij > 0}: two passes, both of vector instructions."""
+def relu_block(H: Float32, scaled: Float32, a: Float32, c: float, y: Float32, r: Float32, grad_a: Float32) -> None:
+    """R = y − Σ_j scaled_j h_ij₊ − c; grad_a_j += Σ_i r_i h_ij₊; H ← r_i a_j 1{h_ij > 0}: two passes."""
     rows, columns = H.shape
-    zero = np.float32(0.0)
+    for i in range(rows):
+        r[i] = y[i] - c
     for j in range(columns):
         weight = scaled[j]
         for i in range(rows):
-            h = H[i, j]
-            r[i] -= weight * (h if h > zero else zero)
+            r[i] -= weight * max(H[i, j], np.float32(0.0))
     for j in range(columns):
+        gradient = np.float32(0.0)
         for i in range(rows):
-            H[i, j] = r[i] if H[i, j] > zero else zero
+            h = H[i, j]
+            gradient += r[i] * max(h, np.float32(0.0))
+            H[i, j] = r[i] * a[j] if h > 0.0 else np.float32(0.0)
+        grad_a[j] += gradient
