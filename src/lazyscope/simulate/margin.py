@@ -56,7 +56,7 @@ def random_features(
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number, N, n, d)))
     W = unit_rows(rng.standard_normal((N, d)))
     X = rng.standard_normal((n, d))  # β₀ along the first axis: nothing else has a direction
-    y = _labels(problem, X[:, 0], rng)
+    y = labels(problem, X[:, 0], rng)
     found = solve(features(regime, W, X, rng) * y[:, None])
     if not found.separable:
         return _row(found, 0.5)
@@ -85,7 +85,7 @@ def given_features(
     G = rng.standard_normal((n, N))
     toward = np.sqrt(share)
     score = G @ toward + np.sqrt(max(0.0, 1.0 - float(share.sum()))) * rng.standard_normal(n)
-    y = _labels(problem, score, rng)
+    y = labels(problem, score, rng)
     found = solve(G * root * y[:, None])
     if not found.separable:
         return _row(found, 0.5)
@@ -105,7 +105,8 @@ def _spectrum(regime: IsotropicFeatures | GaussianFeatures, N: int) -> tuple[Flo
     return np.sqrt(regime.spectrum[which]), (regime.shares / np.bincount(which))[which]
 
 
-def _labels(problem: LinearLabels, score: FloatArray, rng: np.random.Generator) -> FloatArray:
+def labels(problem: LinearLabels, score: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw labels of unit scores, S = ⟨β₀, x⟩/‖β₀‖; refuse a draw that has one class only."""
     y = np.where(rng.random(score.size) < problem.probability(problem.signal * score), 1.0, -1.0)
     if np.all(y == y[0]):
         must = "give labels of both classes"

@@ -9,20 +9,22 @@ function of ρ with a minimum. Particles descend it, each by its own gradient ti
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.compiled import compiled
-from lazyscope.errors import NotConverged
-from lazyscope.problems.base import GaussianProblem
+from lazyscope.errors import InvalidParameter, NotConverged
+from lazyscope.problems.base import Problem
 from lazyscope.progress import report
 from lazyscope.regimes import MeanField
 from lazyscope.simulate.blas import gemm, threads_for
 from lazyscope.simulate.normals import Float32
-from lazyscope.simulate.stream import draw, law_of
+from lazyscope.simulate.sources import dimension_of, source_of
 
 _BLOCK = 256  # samples at once: what is computed of them stays in the cache
 _BOLDER = 1.05
@@ -36,16 +38,27 @@ class Sample:
     y: Float32
 
     @classmethod
-    def of(cls, problem: GaussianProblem, n: int, seed: int, number: int) -> Sample:
-        """Draw from a problem, in the basis in which it is sampled.
+    def of(cls, problem: Problem, n: int, seed: int, number: int, d: int | None = None) -> Sample:
+        """Draw from a problem, in the basis in which it is sampled; d where the problem leaves it open.
 
         >>> import lazyscope as ls
         >>> Sample.of(ls.QuadraticTarget([2.0, 1.0]), 100, 0, 0).X.shape
         (100, 2)
         """
-        X, y = draw(law_of(problem), n, weights.generator(seed, number, 0))
-        y = y - y.mean()
-        return cls(X.copy(), np.asarray(y / np.sqrt(np.mean(y**2, dtype=np.float64)), dtype=np.float32))
+        rng = weights.generator(seed, number, 0)
+        return cls.centred(*source_of(problem, dimension_of(problem, d, "Sample"), rng).labelled(n, rng))[0]
+
+    @classmethod
+    def centred(cls, X: NDArray[Any], y: NDArray[Any]) -> tuple[Sample, float, float]:
+        """Return the sample of these inputs and labels, and the mean and the scale that its labels lost."""
+        mean = y.mean()
+        y = y - mean
+        scale = float(np.sqrt(np.mean(y**2, dtype=np.float64)))
+        if not scale > 1e-12 * max(1.0, abs(float(mean))):
+            must = "give labels that are not all the same"
+            raise InvalidParameter.of("the mean field", "samples", must, f"{len(y)} equal ones", "Draw more samples.")
+        X32, y32 = np.array(X, dtype=np.float32), np.asarray(y / scale, dtype=np.float32)
+        return cls(X32, y32), float(mean), scale
 
 
 @dataclass(eq=False)

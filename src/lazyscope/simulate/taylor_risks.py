@@ -81,7 +81,11 @@ def measured(problem: Target, fit: Fit, X: FloatArray, rng: np.random.Generator)
     """Return the risk on fresh inputs; a randomised network draws new signs for every block of them."""
     parts = range(0, len(X), _TESTED_AT_ONCE)
     found = np.concatenate([fit.predict(X[start : start + _TESTED_AT_ONCE], rng) for start in parts])
-    wanted = problem.target(X)
+    return scored(problem, problem.target(X), found)
+
+
+def scored(problem: Target, wanted: FloatArray, found: FloatArray) -> float:
+    """Return the classification error over ½ (parity), or the squared error over the target's variance (monomial)."""
     if problem.classification:
         return 2.0 * float(np.mean(np.where(found < 0, -1.0, 1.0) != wanted))
     return float(np.mean((found - wanted) ** 2) / np.var(wanted))
