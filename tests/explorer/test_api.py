@@ -48,7 +48,7 @@ def test_the_python_of_an_answer_computes_its_numbers(client, view, state):
     if "lines" in names:
         found = {}
         for name, result in names["lines"].items():
-            label = {"linear_plain": "f^L", "linear": "f^L, random signs", "quadratic": "f^Q"}.get(name, name)
+            label = PIECES.get(name, name)
             found[label] = result if isinstance(result, np.ndarray) else result.risk.values
     else:
         line = names["line"]
@@ -62,6 +62,11 @@ def test_the_python_of_an_answer_computes_its_numbers(client, view, state):
         np.testing.assert_allclose(expected, finite, rtol=1e-10, atol=1e-13, err_msg=name)
 
 
+PIECES = {
+    "linear_plain": "linear piece",
+    "linear": "linear piece, random signs",
+    "quadratic": "quadratic piece",
+}
 VARIABLES = {
     "risk": "risk",
     "bias": "bias",

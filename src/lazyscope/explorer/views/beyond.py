@@ -33,9 +33,9 @@ from lazyscope.regimes import NeuralTangent, Taylor
 _QUARTER = 0.25
 _WIDTHS = (100, 316, 1000, 3162, 10_000)
 _PIECES = {
-    "linear_plain": ("f^L", "nt"),
-    "linear": ("f^L, random signs", "signs"),
-    "quadratic": ("f^Q", "nn"),
+    "linear_plain": ("linear piece", "nt"),
+    "linear": ("linear piece, random signs", "signs"),
+    "quadratic": ("quadratic piece", "nn"),
 }
 CLAIM: dict[str, Any] = {
     "key": "report/coupling",
@@ -64,8 +64,8 @@ class BeyondState(State):
         0.25,
         0.0,
         0.5,
-        "Exponent α of ‖w_r‖ = m^−α",
-        "¼ leaves f^Q of order one; ½ is the tangent regime.",
+        "Displacements 1/mᵅ: α",
+        "¼ leaves the quadratic piece of order one; ½ is the tangent regime.",
         step=0.01,
         when={"what": "coupling"},
     )
@@ -187,7 +187,10 @@ def plan(state: BeyondState, fidelity: Drawn) -> Plan:
     activation(state.activation)
     _moments(state.activation)  # refuses what is not smooth
     if state.alpha != _QUARTER:
-        note = ("dots", f"The report measures at ‖w_r‖ = m^−¼. Set α to ¼; it is {state.alpha:g}.")
+        note = (
+            "dots",
+            f"The report measures at displacements of size m^−¼. Set α to ¼; it is {state.alpha:g}.",
+        )
         return Plan((), (note,), "", "")
     tasks = []
     problem, regime = SparseParity(state.d), Taylor(2, state.activation)
@@ -234,10 +237,10 @@ def _at(n: int) -> Any:
 VIEW = View(
     name="beyond",
     title="Beyond linear",
-    text="Flip the sign of every neuron's displacement at random: the linear piece f^L of the network, which is all "
-    "that lazy training keeps, averages out, and the quadratic piece f^Q stays as it was. At ‖w_r‖ = m^−¼ a wide "
-    "network under random signs is its quadratic model, which learns a parity from far fewer samples than the "
-    "tangent model.",
+    text="Flip the sign of every neuron's displacement at random: the linear piece of the network, which is all that "
+    "lazy training keeps, averages out, and the quadratic piece stays as it was. Where displacements shrink like the "
+    "fourth root of 1/m, a wide network under random signs is its quadratic model, which learns a parity from far "
+    "fewer samples than the tangent model.",
     theorem="Bai and Lee (2020), §3 and Lemmas 10–14 (coupling), §5.2 (2-XOR).",
     state=BeyondState,
     lines=lines,
