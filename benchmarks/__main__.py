@@ -1,4 +1,7 @@
-"""`python -m benchmarks [NAME…]`: run all benchmarks or the named ones; exit code 1 where a bound does not hold."""
+"""`python -m benchmarks [NAME…]`: run all benchmarks or the named ones; exit code 1 where a bound does not hold.
+
+`--list` names them.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,10 @@ def main(
     origin: Callable[[], Mapping[str, Any]] = provenance,
 ) -> int:
     """Run, print, write; return the exit code."""
+    if [*names] == ["--list"]:
+        for name, run in benchmarks.items():
+            print(f"{name:<28}{(run.__doc__ or '').strip().splitlines()[0]}")
+        return 0
     unknown = [name for name in names if name not in benchmarks]
     if unknown:
         print(f"No benchmark named {unknown[0]!r}. There are: {', '.join(benchmarks)}.", file=sys.stderr)

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from lazyscope.cli import main as command
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -132,3 +135,20 @@ def test_a_footprint_counts_what_the_body_touches_and_not_the_setup():
     assert held.report == {"n": 30_000_000}
     assert 29e6 < held.added < 40e6
     assert held.baseline > 60e6
+
+
+def test_the_command_lists_the_benchmarks_of_this_checkout(capfd):
+    assert CliRunner().invoke(command, ["bench", "--list"]).exit_code == 0
+    assert [line.split()[0] for line in capfd.readouterr().out.splitlines()] == [*BENCHMARKS]
+
+
+def test_the_command_refuses_unknown_names_as_the_module_does(capfd):
+    assert CliRunner().invoke(command, ["bench", "nothing"]).exit_code == 2
+    assert "No benchmark named 'nothing'. There are: import_time" in capfd.readouterr().err
+
+
+def test_the_command_says_where_benchmarks_are_when_they_are_not_here(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["lazyscope.cli.bench"], "__file__", str(tmp_path / "a" / "b" / "c" / "bench.py"))
+    result = CliRunner().invoke(command, ["bench"])
+    assert result.exit_code == 2
+    assert "Run `make bench` in a checkout." in result.stderr

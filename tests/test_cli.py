@@ -49,6 +49,9 @@ COMMANDS = [
     ["sweep", "status"],
     ["sweep", "export"],
     ["claims"],
+    ["bench"],
+    ["lens"],
+    ["explore"],
     ["figure"],
 ]
 

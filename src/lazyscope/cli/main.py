@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from lazyscope import __version__
+from lazyscope.cli.bench import bench
 from lazyscope.cli.claims import claims
 from lazyscope.cli.compare import compare
 from lazyscope.cli.explore import explore
@@ -76,5 +77,5 @@ def main() -> None:
     """What a two-layer network learns in each training regime, and what laziness costs."""
 
 
-for command in (limit, exact, simulate, compare, figure, sweep, lens, explore, claims):
+for command in (limit, exact, simulate, compare, figure, sweep, lens, explore, claims, bench):
     main.add_command(command)

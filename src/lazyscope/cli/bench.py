@@ -1,0 +1,32 @@
+"""`lazyscope bench`: performance as ratios against peers, from a checkout."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from lazyscope.errors import LazyscopeError
+
+
+@click.command(short_help="Performance as ratios against peers.")
+@click.argument("names", nargs=-1)
+@click.option("--list", "listing", is_flag=True, help="Name the benchmarks, and run none.")
+def bench(names: tuple[str, ...], listing: bool) -> None:
+    """Run all benchmarks, or those with these NAMES: each a ratio of two things measured in the same run.
+
+    Prints a table, writes benchmarks/results/NAME.json, and exits with 1 where a bound does not hold. Benchmarks belong
+    to a checkout of the project, where `make bench` also installs their peers.
+
+    For example `lazyscope bench limit_curves exact_rf`.
+    """
+    checkout = Path(__file__).parents[3]
+    if not (checkout / "benchmarks" / "__main__.py").is_file():
+        raise LazyscopeError(
+            "The benchmarks must be there, and belong to a checkout of lazyscope; this one is installed without it. "
+            "Run `make bench` in a checkout."
+        )
+    wanted = ["--list"] if listing else [*names]
+    sys.exit(subprocess.run([sys.executable, "-m", "benchmarks", *wanted], cwd=checkout, check=False).returncode)
