@@ -113,9 +113,12 @@ def check_output(path: Path, suffixes: Sequence[str], owner: str, option: str) -
     >>> check_output(Path("risk.txt"), RESULT_SUFFIXES, "lazyscope limit", "--out")
     Traceback (most recent call last):
     lazyscope.errors.InvalidParameter: The --out parameter of lazyscope limit must end in .csv, .json or .nc. Got ...
+    >>> check_output(Path("report.pdf"), [".html"], "lens", "report")
+    Traceback (most recent call last):
+    lazyscope.errors.InvalidParameter: The report parameter of lens must end in .html. Got report.pdf instead.
     """
     if path.suffix.lower() not in suffixes:
-        must = f"end in {', '.join(suffixes[:-1])} or {suffixes[-1]}"
+        must = "end in " + " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
         raise InvalidParameter.of(owner, option, must, path)
     if path.is_dir():
         raise InvalidParameter.of(owner, option, "be a file", f"the folder {path}")
