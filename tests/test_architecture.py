@@ -22,7 +22,7 @@ LAYERS = [
     {"limits", "exact", "simulate"},
     {"registry"},
     {"draws"},
-    {"trials"},
+    {"trials", "particle_runs"},
     {"verbs"},
     {"side_by_side"},
     {"reports"},

@@ -31,6 +31,10 @@ def evaluate(claim, d, **options):
     method = {} if claim.method is None else {"method": claim.method}
     if claim.fidelity == "limit":
         return ls.limit(problem, regime, **{name: RATIOS[name] for name in claim.arguments}, **method)
+    if isinstance(regime, ls.MeanField):
+        size = {"d": d} if is_open(claim) else {}
+        short = ls.ParticleDescent(steps=100)
+        return ls.simulate(problem, regime, samples=500, protocol=short, draws=options.get("draws", 1), **size)
     if is_open(claim):
         sizes = {"d": d, "width": int(RATIOS["psi1"] * d), "samples": int(RATIOS["psi2"] * d)}
         ridge = {"ridge": RATIOS["ridge"]} if "ridge" in claim.arguments else {}
@@ -78,7 +82,8 @@ def test_keys_are_unique_and_every_pair_is_complete():
         return {(c.problem, c.regime) for c in claims() if c.fidelity == fidelity and c.arguments and among(c)}
 
     assert pairs("limit", lambda c: not is_open(c)) == pairs("exact", lambda c: True)
-    assert pairs("limit", is_open) == pairs("simulate", is_open)
+    # the mean field is learning by descent on any problem: no theorem of this package is its limit
+    assert pairs("limit", is_open) == pairs("simulate", lambda c: is_open(c) and c.regime is not ls.MeanField)
 
 
 LIMITS = [claim for claim in claims() if claim.fidelity == "limit"]

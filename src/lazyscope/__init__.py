@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from lazyscope.estimators.two_layer import TwoLayerClassifier as TwoLayerClassifier
     from lazyscope.estimators.two_layer import TwoLayerRegressor as TwoLayerRegressor
     from lazyscope.lens.verb import lens as lens
+    from lazyscope.limits.finite_step import finite_step as finite_step
     from lazyscope.limits.flow import flow as flow
     from lazyscope.limits.flow_saddle import strict_saddle as strict_saddle
     from lazyscope.limits.optimal_ridge import optimal_ridge as optimal_ridge
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from lazyscope.regimes import FixedWeights as FixedWeights
     from lazyscope.regimes import GaussianFeatures as GaussianFeatures
     from lazyscope.regimes import IsotropicFeatures as IsotropicFeatures
+    from lazyscope.regimes import MeanField as MeanField
     from lazyscope.regimes import NeuralTangent as NeuralTangent
     from lazyscope.regimes import RandomFeatures as RandomFeatures
     from lazyscope.regimes import Taylor as Taylor
@@ -71,10 +73,14 @@ if TYPE_CHECKING:
     from lazyscope.reports.expressivity import expressivity as expressivity
     from lazyscope.reports.generalisation import generalisation as generalisation
     from lazyscope.reports.higher_order import higher_order as higher_order
+    from lazyscope.reports.interpolation import interpolation as interpolation
     from lazyscope.reports.landscape import landscape as landscape
+    from lazyscope.reports.lazy_to_rich import lazy_to_rich as lazy_to_rich
+    from lazyscope.reports.mean_field import mean_field as mean_field
     from lazyscope.reports.sample_complexity import sample_complexity as sample_complexity
     from lazyscope.side_by_side import compare as compare
     from lazyscope.simulate.protocol import SGD as SGD
+    from lazyscope.simulate.protocol import ParticleDescent as ParticleDescent
     from lazyscope.simulate.randomized import NoisySGD as NoisySGD
     from lazyscope.verbs import bayes as bayes
     from lazyscope.verbs import exact as exact
@@ -104,10 +110,12 @@ _HOME = {
     "LazyscopeError": "errors",
     "LinearLabels": "problems",
     "LinearTarget": "problems",
+    "MeanField": "regimes",
     "NeuralTangent": "regimes",
     "NoTheorem": "errors",
     "NoisySGD": "simulate.randomized",
     "NotConverged": "errors",
+    "ParticleDescent": "simulate.protocol",
     "QuadraticTarget": "problems",
     "RandomFeatures": "regimes",
     "RidgeMonomial": "problems",
@@ -124,12 +132,16 @@ _HOME = {
     "coupling": "reports.coupling",
     "exact": "verbs",
     "expressivity": "reports.expressivity",
+    "finite_step": "limits.finite_step",
     "flow": "limits.flow",
     "generalisation": "reports.generalisation",
     "higher_order": "reports.higher_order",
+    "interpolation": "reports.interpolation",
     "landscape": "reports.landscape",
+    "lazy_to_rich": "reports.lazy_to_rich",
     "lens": "lens.verb",
     "limit": "verbs",
+    "mean_field": "reports.mean_field",
     "optimal_ridge": "limits.optimal_ridge",
     "sample_complexity": "reports.sample_complexity",
     "separability_threshold": "limits.separability",

@@ -40,6 +40,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.simulate.ridge",
         "lazyscope.simulate.margin",
         "lazyscope.simulate.taylor_risks",
+        "lazyscope.simulate.mean_field",
     ),
 }
 

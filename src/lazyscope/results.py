@@ -44,6 +44,7 @@ LONG_NAMES = {
     "converged": "1 where the tolerance was met",
     "draw": "index of the independent draw",
     "samples": "samples seen",
+    "step": "steps of descent",
     "step_size": "step size",
     "step_size_best": "step size with the lowest risk at the end",
     "tested": "risk on fresh samples",

@@ -6,17 +6,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lazyscope.checks import FloatArray, non_negative_numbers, positive_numbers, whole_number, whole_numbers
 from lazyscope.draws import Draw, Row, assemble
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence import Claim, Fidelity
-from lazyscope.problems.base import Problem, SizedProblem
+from lazyscope.particle_runs import ParticleRun
+from lazyscope.particle_runs import assemble as runs_assembled
+from lazyscope.problems.base import Problem, SizedProblem, dimension_of
 from lazyscope.progress import report
-from lazyscope.regimes import Bayes, FixedWeights, Regime
+from lazyscope.regimes import Bayes, FixedWeights, MeanField, Regime
 from lazyscope.registry import find
 from lazyscope.results import dataset
-from lazyscope.simulate.protocol import SGD
+from lazyscope.simulate.protocol import SGD, ParticleDescent
 from lazyscope.simulate.randomized import NoisySGD
 from lazyscope.trials import Trial
 from lazyscope.trials import assemble as trials_assembled
@@ -144,10 +147,7 @@ def exact(problem: Problem, regime: Regime, *, width: Any = None, draws: int = 1
     weights = getattr(regime, "weights", None)
     if width is None and isinstance(weights, FixedWeights):
         width = weights.W.shape[1]
-    if width is None:
-        must = "be a positive whole number, or a one-dimensional sequence of them"
-        raise InvalidParameter.of("exact", "width", must, None, "Pass N, for example width=450.")
-    widths = whole_numbers(width, "exact", "width")
+    widths = _widths(width, "exact")
     draws = whole_number(draws, "exact", "draws")
     seed = whole_number(seed, "exact", "seed", least=0)
     if isinstance(weights, FixedWeights) and draws > 1:
@@ -168,6 +168,13 @@ def _over_draws(first: Draw, draws: int, scalar: bool) -> xr.Dataset:
         rows.append(draw.compute())
     report(len(plan), len(plan), "done")
     return assemble(plan, rows, scalar)
+
+
+def _widths(width: Any, verb: str) -> NDArray[np.int64]:
+    if width is None:
+        must = "be a positive whole number, or a one-dimensional sequence of them"
+        raise InvalidParameter.of(verb, "width", must, None, "Pass N, for example width=450.")
+    return whole_numbers(width, verb, "width")
 
 
 def _claim_over(
@@ -210,14 +217,14 @@ def simulate(
     problem: Problem,
     regime: Regime,
     *,
-    width: Any,
+    width: Any = None,
     samples: int | None = None,
     d: int | None = None,
     ridge: Any = None,
     method: str | None = None,
     draws: int = 1,
     seed: int = 0,
-    protocol: SGD | NoisySGD | None = None,
+    protocol: SGD | NoisySGD | ParticleDescent | None = None,
 ) -> xr.Dataset:
     """Return the risk of networks trained on drawn data: N, d and n finite, by the papers' protocol.
 
@@ -227,6 +234,7 @@ def simulate(
         What nature does, and how the network is trained.
     width
         N: a number or a sequence, which becomes the dimension `width`. With SGD all widths see one stream of samples.
+        Left out with `MeanField` only, whose particles are N.
     samples
         n. Random features are fitted to 5·10⁵ samples by default; SGD makes samples/batch steps of its protocol.
     d, ridge, method
@@ -238,7 +246,7 @@ def simulate(
         Draw k of a stream depends on (seed, k), its weights at width N (and a fit's own stream) on (seed, k, N).
     protocol
         `SGD(…)` for regimes that are trained by SGD, the paper's by default; `NoisySGD(…)` for those that go over n
-        given samples again and again, as `Taylor` does.
+        given samples again and again, as `Taylor` does; `ParticleDescent(…)` for `MeanField`, on any problem.
 
     Returns
     -------
@@ -257,23 +265,29 @@ def simulate(
     >>> bool(floor.risk < result.risk < floor.risk + 0.02)
     True
     """
+    if isinstance(regime, MeanField):
+        find("simulate", problem, regime, method)
+        same = np.ndim(width) == 0 and width == regime.particles
+        alone = {"ridge": ridge, "width": None if same else width}
+        return _particles(problem, regime, samples, d, (draws, seed), protocol, alone)
     claim = _claim_over("width", "simulate", problem, regime, method)
-    widths = whole_numbers(width, "simulate", "width")
+    widths = _widths(width, "simulate")
     draws = whole_number(draws, "simulate", "draws")
     seed = whole_number(seed, "simulate", "seed", least=0)
     if samples is not None:
         samples = whole_number(samples, "simulate", "samples")
     some = tuple(np.atleast_1d(widths).tolist())
     if isinstance(problem, SizedProblem):
-        for name, value in {"d": d, "ridge": ridge}.items():
-            if value is not None:
-                must = "be left out: " + ("the problem has its own" if name == "d" else "this fit has none")
-                raise InvalidParameter.of("simulate", name, must, repr(value)[:60])
+        dimension_of(problem, d, "simulate")
+        if ridge is not None:
+            raise InvalidParameter.of("simulate", "ridge", "be left out: this fit has none", repr(ridge)[:60])
+        if isinstance(protocol, ParticleDescent):
+            raise InvalidParameter.of("simulate", "protocol", "go with MeanField", protocol, "Leave it out.")
         first = Draw("simulate", problem, regime, some, 0, seed, samples, protocol)
         return _over_draws(first.settled(), draws, not widths.ndim)
     if protocol is not None:
         raise InvalidParameter.of("simulate", "protocol", "be left out: nothing is trained by SGD here", protocol)
-    size = whole_number(d, "simulate", "d", advice=f"{type(problem).__name__} leaves it open: pass d, for example 200.")
+    size = dimension_of(problem, d, "simulate")
     n = whole_number(samples, "simulate", "samples", advice="Pass n, for example samples=3 * d.")
     lost = ["width"] * (not widths.ndim)
     ridges: tuple[float, ...] = ()
@@ -290,3 +304,32 @@ def simulate(
         rows.append(trial.compute())
     report(len(trials), len(trials), "done")
     return trials_assembled(trials, rows, lost)
+
+
+def _particles(
+    problem: Problem,
+    regime: MeanField,
+    samples: int | None,
+    d: int | None,
+    repeated: tuple[int, int],
+    protocol: Any,
+    alone: dict[str, Any],
+) -> xr.Dataset:
+    """Descend draw after draw; `repeated` are draws and seed, `alone` is what must be left out."""
+    why = {"ridge": "particles have none", "width": "the regime says how many particles there are"}
+    for name, value in alone.items():
+        if value is not None:
+            raise InvalidParameter.of("simulate", name, f"be left out: {why[name]}", repr(value)[:60])
+    if protocol is not None and not isinstance(protocol, ParticleDescent):
+        raise InvalidParameter.of("simulate", "protocol", "be a ParticleDescent(…)", type(protocol).__name__)
+    size = dimension_of(problem, d, "simulate")
+    n = whole_number(samples, "simulate", "samples", advice="Pass n, for example samples=1000.")
+    draws = whole_number(repeated[0], "simulate", "draws")
+    seed = whole_number(repeated[1], "simulate", "seed", least=0)
+    runs = [ParticleRun(problem, regime, size, n, protocol or ParticleDescent(), k, seed) for k in range(draws)]
+    rows = []
+    for i, run in enumerate(runs):
+        report(i, draws, run.label)
+        rows.append(run.compute())
+    report(draws, draws, "done")
+    return runs_assembled(runs, rows)

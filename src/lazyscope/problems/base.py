@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from lazyscope.checks import FloatArray
+from lazyscope.checks import FloatArray, whole_number
+from lazyscope.errors import InvalidParameter
 
 
 class Problem(ABC):
@@ -35,3 +36,18 @@ class GaussianProblem(SizedProblem):
     @abstractmethod
     def best_weight_covariance(self) -> FloatArray:
         """Return the Γ, up to scale, that random features of infinite width would want."""
+
+
+def dimension_of(problem: Problem, d: int | None, owner: str) -> int:
+    """Return the problem's own dimension, or the one given where it leaves that open.
+
+    >>> import lazyscope as ls
+    >>> dimension_of(ls.LinearTarget(), 20, "simulate"), dimension_of(ls.SparseParity(9), None, "simulate")
+    (20, 9)
+    """
+    if isinstance(problem, SizedProblem):
+        if d is not None:
+            raise InvalidParameter.of(owner, "d", "be left out: the problem has its own", repr(d)[:60])
+        return problem.d
+    advice = f"{type(problem).__name__} leaves it open: pass d, for example 200."
+    return whole_number(d, owner, "d", advice=advice)

@@ -13,27 +13,27 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from lazyscope.activations import Activation, as_activation
-from lazyscope.checks import FloatArray, real_number, whole_number, whole_numbers
+from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.draws import Row
-from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.problems.base import GaussianProblem
+from lazyscope.problems.base import Problem, dimension_of
 from lazyscope.regimes import MeanField
+from lazyscope.registry import find
 from lazyscope.reports.exponents import computed, exponents, over_draws
 from lazyscope.simulate.conditional_gradient import minimise
+from lazyscope.simulate.mean_field import at_points
 from lazyscope.simulate.particles import Particles, Sample, descend
+from lazyscope.simulate.protocol import ParticleDescent
 from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     import xarray as xr
-
-_POINTS = 40
 
 
 @dataclass(frozen=True, eq=False)
 class ParticlesDraw:
     """Descent of N particles from one random start, on one sample; N = 0 stands for the minimum over all measures."""
 
-    problem: GaussianProblem
+    problem: Problem
     particles: int
     activation: Activation | str = "relu"
     bound: float = 4.0
@@ -41,6 +41,7 @@ class ParticlesDraw:
     steps: int = 2000
     number: int = 0
     seed: int = 0
+    d: int | None = None
     fidelity: ClassVar[Literal["simulate"]] = "simulate"
 
     @property
@@ -51,15 +52,17 @@ class ParticlesDraw:
     @property
     def size(self) -> int:
         """What tells long work from short."""
-        return self.samples * self.problem.d * (self.particles * self.steps or 200 * 200)
+        return (
+            self.samples * dimension_of(self.problem, self.d, "mean_field") * (self.particles * self.steps or 200 * 200)
+        )
 
-    def settled(self) -> ParticlesDraw:
-        """Nothing to write out."""
-        return self
+    def pieces(self) -> list[ParticlesDraw]:
+        """Return itself: it is as small as work gets."""
+        return [self]
 
     def sample(self) -> Sample:
         """The sample: one for all draws and numbers of particles of a seed."""
-        return Sample.of(self.problem, self.samples, self.seed, 0)
+        return Sample.of(self.problem, self.samples, self.seed, 0, self.d)
 
     def descended(self) -> tuple[Particles, FloatArray]:
         """Descend."""
@@ -76,13 +79,14 @@ class ParticlesDraw:
             certified = np.array(float(end.certified))
             return {"risk": end.risk, "gap": np.maximum(end.gap, 0.0), "certified": certified}
         _, risks = self.descended()
-        points = np.unique(np.geomspace(1, self.steps, _POINTS).round().astype(int))
-        return {"step": points.astype(float), "risk": risks[points]}
+        step, trace = at_points(risks, self.steps)
+        return {"step": step, "risk": trace}
 
 
 def mean_field(
-    problem: GaussianProblem,
+    problem: Problem,
     *,
+    d: int | None = None,
     particles: Any = (4, 8, 16, 32, 64),
     activation: Activation | str = "relu",
     bound: float = 4.0,
@@ -96,8 +100,8 @@ def mean_field(
 
     Parameters
     ----------
-    problem
-        A problem that can be sampled with Gaussian inputs: `QuadraticTarget`, `GaussianMixture`.
+    problem, d
+        Any problem, and its dimension where it leaves that open (`LinearTarget`, `LinearLabels`).
     particles
         N: a sequence, which becomes the dimension `particles`.
     activation, bound
@@ -125,20 +129,17 @@ def mean_field(
     >>> bool(found.convexity >= 0.0), bool(found.risk[1] < found.risk[0])
     (True, True)
     """
-    if not isinstance(problem, GaussianProblem):
-        raise NoTheorem.of("Mean field", "a problem with Gaussian inputs", type(problem).__name__, "Use simulate.")
     widths = np.unique(whole_numbers(particles, "mean_field", "particles")).tolist()
-    bound = real_number(bound, "mean_field", "bound")
-    if not bound > 0.0:
-        raise InvalidParameter.of("mean_field", "bound", "be positive", bound)
-    counts = [
+    find("simulate", problem, MeanField(widths[0], activation))
+    dimension_of(problem, d, "mean_field")
+    n, atoms, draws = (
         whole_number(value, "mean_field", name)
-        for name, value in (("samples", samples), ("steps", steps), ("atoms", atoms), ("draws", draws))
-    ]
+        for name, value in (("samples", samples), ("atoms", atoms), ("draws", draws))
+    )
+    how = ParticleDescent(steps, bound)
     seed = whole_number(seed, "mean_field", "seed", least=0)
-    MeanField(widths[0], activation)
-    base = ParticlesDraw(problem, 0, activation, bound, counts[0], counts[2], 0, seed)
-    runs = [replace(base, particles=N, steps=counts[1], number=k) for N in widths for k in range(counts[3])]
+    base = ParticlesDraw(problem, 0, activation, how.bound, n, atoms, 0, seed, d)
+    runs = [replace(base, particles=N, steps=how.steps, number=k) for N in widths for k in range(draws)]
     work = [base, *runs]
     result = assemble(work, computed(work))
     slack, bump = convexity(work[-1])

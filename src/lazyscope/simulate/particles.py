@@ -19,12 +19,12 @@ from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.compiled import compiled
 from lazyscope.errors import InvalidParameter, NotConverged
-from lazyscope.problems.base import Problem
+from lazyscope.problems.base import Problem, dimension_of
 from lazyscope.progress import report
 from lazyscope.regimes import MeanField
 from lazyscope.simulate.blas import gemm, threads_for
 from lazyscope.simulate.normals import Float32
-from lazyscope.simulate.sources import dimension_of, source_of
+from lazyscope.simulate.sources import source_of
 
 _BLOCK = 256  # samples at once: what is computed of them stays in the cache
 _BOLDER = 1.05

@@ -73,3 +73,24 @@ class SGD:
         left = self.steps - step
         begun = [divisor for share, divisor in self.decay if left <= share * self.steps]
         return step_size / begun[-1] if begun else step_size
+
+
+@dataclass(frozen=True)
+class ParticleDescent:
+    """How particles descend: so many `steps` of gradient descent, within |a| ≤ `bound` and ‖w‖ ≤ 1.
+
+    The step size looks after itself: it grows while the risk falls, and a step that raises the risk is taken back.
+
+    >>> ParticleDescent(steps=500)
+    ParticleDescent(steps=500, bound=4.0)
+    """
+
+    steps: int = 2000
+    bound: float = 4.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", whole_number(self.steps, "ParticleDescent", "steps"))
+        bound = real_number(self.bound, "ParticleDescent", "bound")
+        if not 0.0 < bound <= 1e6:
+            raise InvalidParameter.of("ParticleDescent", "bound", "be positive, at most 1e6", f"{bound:g}")
+        object.__setattr__(self, "bound", bound)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lazyscope.checks import FloatArray, whole_number
+from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.problems import LinearLabels, LinearTarget, RidgeMonomial, SparseParity
-from lazyscope.problems.base import GaussianProblem, Problem, SizedProblem
+from lazyscope.problems.base import GaussianProblem, Problem
 from lazyscope.simulate.margin import labels
 from lazyscope.simulate.ridge import World
 from lazyscope.simulate.stream import draw, law_of
@@ -38,20 +38,6 @@ class Source:
     labelled: Draw
     fresh: Draw
     risk: Callable[[FloatArray, FloatArray], float]
-
-
-def dimension_of(problem: Problem, d: int | None, owner: str) -> int:
-    """Return the problem's own dimension, or the one given where it leaves that open.
-
-    >>> dimension_of(LinearTarget(), 20, "simulate"), dimension_of(SparseParity(9), None, "simulate")
-    (20, 9)
-    """
-    if isinstance(problem, SizedProblem):
-        if d is not None:
-            raise InvalidParameter.of(owner, "d", "be left out: the problem has its own", repr(d)[:60])
-        return problem.d
-    advice = f"{type(problem).__name__} leaves it open: pass d, for example 200."
-    return whole_number(d, owner, "d", advice=advice)
 
 
 @singledispatch
