@@ -115,6 +115,15 @@ def test_tangent_models_follow_the_prediction(size):
     assert agrees and noise > 1.0
 
 
+def test_larger_initial_weights_are_noisier():
+    """Gradients are larger for them: the noise must start where the flow does."""
+    how = {"width": 10, "batch": 10, "samples": [20_000], "step_size": 1e-4}
+    target = ls.QuadraticTarget.exponential(20, seed=1)
+    found = [finite_step(target, ls.Trained(init=init), **how) for init in (1.0, 2.0)]
+    noise = [float((one.risk - one.flow)[0]) for one in found]
+    assert noise[1] > 1.5 * noise[0] > 0.0
+
+
 def test_decays_are_those_of_the_protocol():
     plan = ls.SGD(steps=1000)
     sizes = [one.step_size for one in stages(1000, 0.01, plan.decay) for _ in range(one.count)]
@@ -137,6 +146,7 @@ BAD = {
     "paths": lambda: finite_step(TARGET, ls.Trained(), width=2, step_size=0.01, samples=[100], paths=0),
     "decay": lambda: finite_step(TARGET, ls.Trained(), width=2, step_size=0.01, samples=[100], decay=((2.0, 1.0),)),
     "activation": lambda: finite_step(TARGET, ls.Trained("relu"), width=2, step_size=0.01, samples=[100]),
+    "output scale": lambda: finite_step(TARGET, ls.Trained(alpha=2.0), width=2, step_size=0.01, samples=[100]),
     "regime": lambda: finite_step(TARGET, ls.RandomFeatures(), width=2, step_size=0.01, samples=[100]),
     "problem": lambda: finite_step(ls.GaussianMixture([0.1]), ls.Trained(), width=2, step_size=0.01, samples=[100]),
     "B": lambda: finite_step(ls.QuadraticTarget([1.0, -1.0]), ls.Trained(), width=2, step_size=0.01, samples=[100]),

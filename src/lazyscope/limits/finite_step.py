@@ -86,6 +86,8 @@ def finite_step(
         raise InvalidParameter.of(owner, "regime", "be Trained or NeuralTangent", type(regime).__name__)
     if not regime.activation.is_square:
         raise NoTheorem.of("The limit of SGD", "σ(u) = u²", regime.activation.name, "Use simulate.")
+    if isinstance(regime, Trained) and regime.alpha is not None:
+        raise NoTheorem.of("The limit of SGD", "no output scale", f"α = {regime.alpha:g}", "Use flow, or simulate.")
     N, batch = whole_number(width, owner, "width"), whole_number(batch, owner, "batch")
     seed, draw = whole_number(seed, owner, "seed", least=0), whole_number(draw, owner, "draw", least=0)
     paths = whole_number(paths, owner, "paths")
@@ -111,7 +113,7 @@ def finite_step(
         B = problem.B / np.sqrt(problem.d)
         risk = tangent_risks(TangentFlow.of(W, B), plan, batch, points.tolist()) / (2.0 * matrices.squared_norm(B))
         return _labelled(problem, regime, seen, {"risk": risk, "flow": line})
-    noise = _noise(problem, N, batch, second_layer, plan, times, (seed, draw, paths))
+    noise = _noise(problem, N, batch, second_layer, plan, times, (seed, draw, paths), regime.init)
     stderr = noise.std(axis=0, ddof=1) / np.sqrt(paths) if paths > 1 else np.full(times.size, np.nan)
     values = {"risk": line + noise.mean(axis=0), "flow": line} | ({"stderr": stderr} if paths > 1 else {})
     return _labelled(problem, regime, seen, values)
@@ -125,12 +127,13 @@ def _noise(
     plan: Sequence[Steps],
     times: FloatArray,
     which: tuple[int, int, int],
+    init: float,
 ) -> FloatArray:
     """Return what noise adds to the risk, pairs of paths × times: the same walk without noise is subtracted."""
     from scipy.linalg import rq
 
     seed, draw, paths = which
-    start = beginning(problem, N, None, "drawn", second_layer, seed, draw)
+    start = beginning(problem, N, None, "drawn", second_layer, seed, draw, init)
     assert start.W is not None
     W = start.W if problem.d >= N else rq(start.W, mode="economic")[0]
     ends = np.cumsum([part.count * part.step_size for part in plan]).tolist()
