@@ -7,10 +7,9 @@ For Gaussian z Stein's identity gives B = ½E[y(zzᵀ − I)], and the Hermite p
     z_i,   (z_i² − 1)/√2,   z_iz_j,      with coefficients   β_i,   √2 B_ii,   2B_ij,
 
 are orthonormal: regression on them estimates the same B with less noise, since each coefficient is told apart from the
-others, and it means the best quadratic function where z is not Gaussian. Sampling noise of variance v in every
-coefficient adds to B a matrix of independent entries (variance v/4, v/2 on the diagonal), which inflates ‖B‖² and
-drives eigenvalues apart (Dyson 1962): λ̂_i ≈ λ_i + (v/4) Σ_j 1/(λ_i − λ_j). Both are taken out again. Shares of the
-variance are what each part explains after the one before it, degrees of freedom counted.
+others, and it means the best quadratic function where z is not Gaussian. Sampling noise inflates ‖B‖² and drives the
+eigenvalues apart; both are taken out again (`spectrum`). Shares of the variance are what each part explains after the
+one before it, degrees of freedom counted.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
+from lazyscope.lens.spectrum import without_noise
 
-_CLIP = 4.0  # standard deviations: one wild entry, squared, would outweigh the rest
 _PER_COEFFICIENT = 2.5  # samples that every coefficient needs at least
 _MOST_DIRECTIONS = 60
 _SIGNIFICANT = 3.0
@@ -31,7 +30,10 @@ _SIGNIFICANT = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Whitening:
-    """z = V(x − m): the leading principal directions of some inputs, each to variance one."""
+    """z = V(x − m), of covariance I: C^{−1/2} where all directions stay, so that z_j is column j without the others.
+
+    Of fewer directions than columns, the leading principal ones, each to variance one.
+    """
 
     mean: FloatArray
     V: FloatArray
@@ -46,11 +48,14 @@ class Whitening:
         alive = order[values[order] > 1e-10 * max(float(values.max()), 1e-300)]
         chosen = alive[:most]
         kept = float(values[chosen].sum() / values[alive].sum())
-        return cls(mean, vectors[:, chosen].T / np.sqrt(values[chosen])[:, None], kept)
+        V = vectors[:, chosen].T / np.sqrt(values[chosen])[:, None]
+        return cls(mean, vectors[:, chosen] @ V if len(chosen) == len(values) else V, kept)
 
     def __call__(self, X: FloatArray) -> FloatArray:
-        """Return z, (n, m), clipped at four standard deviations."""
-        return np.clip((X - self.mean) @ self.V.T, -_CLIP, _CLIP)
+        """Return z, (n, m), clipped where no Gaussian would be: one wild entry, squared, would outweigh the rest."""
+        Z = (X - self.mean) @ self.V.T
+        most = sqrt(2.0 * np.log(2.0 * Z.size)) + 1.0  # the largest of so many Gaussians, and a standard deviation
+        return np.clip(Z, -most, most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +126,7 @@ def quadratic_part(Z: FloatArray, y: FloatArray) -> QuadraticPart:
     quadratic = max(0.0, (left[1] - left[2]) / left[0])
     return QuadraticPart(
         beta=beta,
-        B=_debiased(_matrix(second, d), v, float(second @ second) - len(second) * v),
+        B=_debiased(_matrix(second, d), n, v, float(second @ second) - len(second) * v),
         linear=linear,
         quadratic=quadratic,
         rest=max(0.0, 1.0 - linear - quadratic),
@@ -176,13 +181,12 @@ def _matrix(second: FloatArray, d: int) -> FloatArray:
     return B
 
 
-def _debiased(B: FloatArray, v: float, energy: float) -> FloatArray:
-    """Take the drift out of the eigenvalues, and scale them so that 2‖B‖² is the energy without noise."""
+def _debiased(B: FloatArray, n: int, v: float, energy: float) -> FloatArray:
+    """Take the noise out of the eigenvalues, and scale them so that 2‖B‖² is the energy without noise."""
     if energy <= 0:
         return np.zeros_like(B)
     values, vectors = np.linalg.eigh(B)
-    gaps = values[:, None] - values
-    width = v / 4.0 * len(values)  # the square of the noise's own spread: closer eigenvalues repel no more
-    corrected = values - v / 4.0 * np.sum(gaps / (gaps**2 + width), axis=1)
-    corrected *= sqrt(0.5 * energy / float(corrected @ corrected))
+    corrected = without_noise(values, n, v)
+    size = float(corrected @ corrected)
+    corrected *= sqrt(0.5 * energy / size) if size > 0 else 0.0
     return np.asarray((vectors * corrected) @ vectors.T)
