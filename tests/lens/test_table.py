@@ -95,6 +95,10 @@ def test_examples_are_there(name):
         (lambda t: t, "cost", "name a column: size, kind, new, price"),
         (lambda t: t[["price"]].assign(one=1), "price", "a column that varies"),
         (lambda t: t.assign(price=[f"c{i}" for i in range(len(t))]), "price", "different texts"),
+        (lambda t: t.assign(price=np.nan), "price", "have values. Got 'price' without any"),
+        (lambda t: t.assign(price=np.r_[np.inf, t["price"][1:]]), "price", "hold finite real numbers"),
+        (lambda t: pd.concat([t, t["size"]], axis=1), "price", "name every column once. Got several columns 'size'"),
+        (lambda t: t.assign(pairs=[[1, 2]] * len(t)), "price", "a list in column 'pairs'"),
     ],
 )
 def test_bad_tables_are_refused_in_one_line(change, target, said):
@@ -103,9 +107,35 @@ def test_bad_tables_are_refused_in_one_line(change, target, said):
     assert "\n" not in str(caught.value)
 
 
-def test_text_is_no_target_of_a_regression():
+def test_targets_that_do_not_fit_the_task_are_refused():
     with pytest.raises(InvalidParameter, match="hold numbers for a regression"):
         describe(frame(), "kind", task="regression")
+    with pytest.raises(InvalidParameter, match=r"at most 50 classes\. Got 'price' with 60 different numbers"):
+        describe(frame(60), "price", task="classification")
+    with pytest.raises(InvalidParameter, match="leave the target in"):
+        describe(frame(), "price", drop=["price"])
+
+
+def test_columns_may_be_empty_of_mixed_types_and_named_by_numbers():
+    table = frame(60).assign(empty=np.nan, mixed=[1, "one", True] * 20).rename(columns={"size": 0})
+    table.loc[2, "mixed"] = None
+    found = describe(table, "price")
+    assert "empty columns were left out: empty" in found.notes
+    assert whole(found).shape == (60, 8)  # two numbers, three kinds, and "1", "one", "True"
+
+
+def test_a_column_that_is_empty_in_one_fold_warns_nobody():
+    table = frame(12)
+    table["rare"], table["name"] = [1.0, 2.0] + [np.nan] * 10, ["a", "b"] + [None] * 10
+    for part in folds(describe(table, "price"), 6, 0):  # a warning would be an error here
+        assert np.all(np.isfinite(part.X)) and np.all(np.isfinite(part.X_test))
+
+
+def test_rare_categories_of_many_are_taken_together():
+    rng = np.random.default_rng(0)
+    table = frame(2000).assign(place=[f"p{i}" for i in np.minimum(rng.geometric(0.02, 2000), 150)])
+    assert table["place"].nunique() > 100
+    assert whole(describe(table, "price")).shape[1] == 2 + 3 + 50
 
 
 @pytest.mark.parametrize(
@@ -131,6 +161,9 @@ def test_files_that_are_no_tables_are_refused_in_one_line(tmp_path, name, conten
 def test_a_file_that_is_not_there_and_pickles_are_refused(tmp_path):
     with pytest.raises(UnreadableFile, match="no such file"):
         read(tmp_path / "none.csv")
+    np.savez(tmp_path / "twice.npz", x=np.zeros((4, 2)), x_0=np.ones(4))
+    with pytest.raises(UnreadableFile, match=r"name every column once\. Got two columns x_0"):
+        read(tmp_path / "twice.npz")
     np.savez(tmp_path / "p.npz", x=np.array([{}, {}], dtype=object))
     with pytest.raises(LazyscopeError, match="allow_pickle"):
         read(tmp_path / "p.npz")

@@ -54,8 +54,7 @@ def lens(data: Path | None, **options: Any) -> None:
         )
     chosen = {name: options[name] for name in ("folds", "budget", "seed", "rows")}
     chosen["widths"] = parse(options["widths"], owner, "--widths").whole
-    if data is not None:
-        chosen |= {name: options[name] for name in ("target", "task", "drop")}
+    chosen |= {name: options[name] for name in ("target", "task", "drop") if options[name]}
     with progress_bar():
         found = look(data if data is not None else options["example"], **chosen)
     if options["out"] is not None:

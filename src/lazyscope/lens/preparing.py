@@ -10,7 +10,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.lens.table import Table
+from lazyscope.lens.table import FEW_CATEGORIES, Table
 
 
 def preparation(table: Table) -> Any:
@@ -24,12 +24,22 @@ def preparation(table: Table) -> Any:
     categories = [c for c in table.X.columns if table.X[c].dtype.kind != "f"]
     return ColumnTransformer(
         [
-            ("numbers", make_pipeline(SimpleImputer(strategy="median", add_indicator=True), StandardScaler()), numbers),
+            (
+                "numbers",
+                make_pipeline(
+                    # a column may be empty in the training rows of one fold, and not in the others
+                    SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True),
+                    StandardScaler(),
+                ),
+                numbers,
+            ),
             (
                 "categories",
                 make_pipeline(
-                    SimpleImputer(strategy="most_frequent", add_indicator=False),
-                    OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+                    SimpleImputer(strategy="most_frequent", keep_empty_features=True),
+                    OneHotEncoder(
+                        max_categories=FEW_CATEGORIES, handle_unknown="infrequent_if_exist", sparse_output=False
+                    ),
                     StandardScaler(),
                 ),
                 categories,

@@ -19,7 +19,8 @@ EXAMPLES = ("diabetes", "digits", "breast_cancer")
 SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
 _OWNER = "lens"
 _FEW_VALUES = 20  # whole numbers with no more values than this are classes
-_FEW_CATEGORIES = 50
+FEW_CATEGORIES = 50  # of a column; rarer ones are taken together
+_SHARE_OF_TEXT = 0.1  # of the rows: a column with more values than that, and than those, is text
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,12 +110,13 @@ def _npz(file: Path) -> pd.DataFrame:
     with np.load(file, allow_pickle=False) as arrays:
         for name in arrays.files:
             array = arrays[name]
-            if array.ndim == 2:
-                columns |= {f"{name}_{j}": array[:, j] for j in range(array.shape[1])}
-            elif array.ndim == 1:
-                columns[name] = array
-            else:
+            if array.ndim not in (1, 2):
                 raise _unreadable(file, "hold arrays of one or two dimensions", f"{name} of shape {array.shape}")
+            new = {name: array} if array.ndim == 1 else {f"{name}_{j}": part for j, part in enumerate(array.T)}
+            twice = next((column for column in new if column in columns), None)
+            if twice is not None:
+                raise _unreadable(file, "name every column once", f"two columns {twice}", "Rename an array.")
+            columns |= new
     return pd.DataFrame(columns)
 
 
@@ -160,30 +162,46 @@ def describe(
     frame: pd.DataFrame, target: str, *, task: str | None = None, drop: Sequence[str] = (), name: str = "data"
 ) -> Table:
     """Split off the target, and check every column."""
-    for column, option in ((target, "target"), *((one, "drop") for one in drop)):
-        if column not in frame.columns:
-            known = ", ".join(map(str, list(frame.columns)[:12]))
-            raise InvalidParameter.of(_OWNER, option, f"name a column: {known}", repr(column))
+    # scikit-learn takes names that are text, or none
+    frame, target, drop = frame.rename(columns=str), str(target), [str(column) for column in drop]
+    _check_names(frame, target, drop)
     notes: list[str] = []
     frame = frame.drop(columns=list(drop))
     missing = frame[target].isna()
+    if missing.all():
+        raise InvalidParameter.of(_OWNER, "target", "have values", f"{target!r} without any")
     if missing.any():
         notes.append(f"{int(missing.sum())} rows without a target were left out")
         frame = frame[~missing]
     X = frame.drop(columns=[target])
     y, found = _target(frame[target], target, task)
     for column in list(X.columns):
-        X[column] = _column(X[column], str(column))
+        X[column] = _column(X[column], column)
+    empty = [c for c in X.columns if X[c].isna().all()]
     constant = [c for c in X.columns if X[c].nunique(dropna=True) <= 1 and not X[c].isna().any()]
-    if constant:
-        notes.append(f"constant columns were left out: {', '.join(map(str, constant))}")
-        X = X.drop(columns=constant)
+    for columns, what in ((empty, "empty"), (constant, "constant")):
+        if columns:
+            notes.append(f"{what} columns were left out: {', '.join(columns)}")
+    X = X.drop(columns=[*empty, *constant])
     if X.shape[1] == 0:
         raise InvalidParameter.of(_OWNER, "data", "have a column that varies, besides the target", "none")
     holes = int(X.isna().sum().sum())
     if holes:
         notes.append(f"{holes} missing values: medians and the most frequent category in their place, and a flag")
-    return Table(X.reset_index(drop=True), y, found, name, str(target), tuple(notes))
+    return Table(X.reset_index(drop=True), y, found, name, target, tuple(notes))
+
+
+def _check_names(frame: pd.DataFrame, target: str, drop: Sequence[str]) -> None:
+    """Refuse names that no column has, that several have, or that are asked for and dropped at once."""
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise InvalidParameter.of(_OWNER, "data", "name every column once", f"several columns {twice[0]!r}")
+    for column, option in ((target, "target"), *((one, "drop") for one in drop)):
+        if column not in frame.columns:
+            known = ", ".join(list(frame.columns)[:12])
+            raise InvalidParameter.of(_OWNER, option, f"name a column: {known}", repr(column))
+    if target in drop:
+        raise InvalidParameter.of(_OWNER, "drop", "leave the target in", repr(target))
 
 
 def _target(column: pd.Series, name: str, task: str | None) -> tuple[Any, Task]:
@@ -192,7 +210,9 @@ def _target(column: pd.Series, name: str, task: str | None) -> tuple[Any, Task]:
     if task not in (None, "regression", "classification"):
         raise InvalidParameter.of(_OWNER, "task", "be regression or classification", repr(task))
     numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    values = column.nunique()
+    if numeric and (pd.api.types.is_complex_dtype(column) or not np.all(np.isfinite(np.asarray(column, float)))):
+        raise InvalidParameter.of(_OWNER, "target", "hold finite real numbers", f"{name!r} with others")
+    values = _different(column, name)
     whole = numeric and bool(np.all(np.asarray(column, dtype=np.float64) % 1 == 0))
     guessed: Task = "regression" if numeric and values > (_FEW_VALUES if whole else 2) else "classification"
     chosen: Task = guessed if task is None else "regression" if task == "regression" else "classification"
@@ -200,16 +220,23 @@ def _target(column: pd.Series, name: str, task: str | None) -> tuple[Any, Task]:
         raise InvalidParameter.of(_OWNER, "target", "hold numbers for a regression", f"{name!r} with text")
     if values < 2:
         must = "vary: at least two classes, or different numbers"
-        raise InvalidParameter.of(_OWNER, "target", must, f"{name!r} with one value, {column.iloc[0]!r},")
+        raise InvalidParameter.of(_OWNER, "target", must, f"{name!r} with one value, {column.tolist()[0]!r},")
     if chosen == "classification":
-        if values > max(_FEW_CATEGORIES, 2) and not numeric:
-            got = f"{name!r} with {values} different texts"
-            raise InvalidParameter.of(_OWNER, "target", f"hold at most {_FEW_CATEGORIES} classes", got)
-        return np.asarray(column.astype(str) if not numeric else column), chosen
-    y = np.asarray(column, dtype=np.float64)
-    if not np.all(np.isfinite(y)):
-        raise InvalidParameter.of(_OWNER, "target", "be finite", f"{name!r} with an infinity")
-    return y, chosen
+        if values > FEW_CATEGORIES:
+            got = f"{name!r} with {values} different {'numbers' if numeric else 'texts'}"
+            raise InvalidParameter.of(_OWNER, "target", f"hold at most {FEW_CATEGORIES} classes", got)
+        return np.asarray(column, dtype=np.float64 if numeric else str), chosen
+    return np.asarray(column, dtype=np.float64), chosen
+
+
+def _different(column: pd.Series, name: str) -> int:
+    """Return how many different values a column has; lists and the like cannot be counted."""
+    try:
+        return int(column.nunique())
+    except TypeError:
+        got = f"a {type(column.tolist()[0]).__name__} in column {name!r}"
+        advice = f"Leave it out: --drop {name}."
+        raise InvalidParameter.of(_OWNER, "data", "hold numbers and categories", got, advice) from None
 
 
 def _column(column: pd.Series, name: str) -> pd.Series:
@@ -226,8 +253,8 @@ def _column(column: pd.Series, name: str) -> pd.Series:
         return numbers
     if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
         raise InvalidParameter.of(_OWNER, "data", "hold numbers and categories", f"dates in column {name!r}", advice)
-    different = column.nunique()
-    if different > _FEW_CATEGORIES:
+    different = _different(column, name)
+    if different > max(FEW_CATEGORIES, _SHARE_OF_TEXT * len(column)):
         got = f"column {name!r}, a text with {different} different values in {len(column)} rows,"
         raise InvalidParameter.of(_OWNER, "data", "hold numbers and categories", got, advice)
-    return column.astype(object).where(column.notna(), np.nan)
+    return column.astype(object).where(column.isna(), column.astype(str)).where(column.notna(), np.nan)

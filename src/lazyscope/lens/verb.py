@@ -69,8 +69,10 @@ def _data(subject: Any, x: Any, y: Any, options: dict[str, Any]) -> DataLens:
     if y is not None:
         raise InvalidParameter.of("lens", "y", "be left out for a table: lens(X, y) or lens(frame, target=…)", "three")
     if isinstance(subject, (str, Path)) and str(subject) in table.EXAMPLES:
+        _refuse("an example, which has its own", target=target, task=task, drop=drop)
         return data_lens(table.example(str(subject)), **options)
     if x is not None:
+        _refuse("arrays, lens(X, y)", target=target, drop=drop)
         return data_lens(table.from_arrays(subject, x, task=task), **options)
     name = Path(subject).stem if isinstance(subject, (str, Path)) else "data"
     frame = table.read(subject) if isinstance(subject, (str, Path)) else subject
@@ -81,3 +83,10 @@ def _data(subject: Any, x: Any, y: Any, options: dict[str, Any]) -> DataLens:
         known = ", ".join(map(str, list(frame.columns)[:12]))
         raise InvalidParameter.of("lens", "target", f"name the column to predict: {known}", None)
     return data_lens(table.describe(frame, target, task=task, drop=tuple(drop or ()), name=name), **options)
+
+
+def _refuse(where: str, **given: Any) -> None:
+    """Refuse options that would change nothing."""
+    for name, value in given.items():
+        if value:
+            raise InvalidParameter.of("lens", name, f"be left out with {where}", repr(value))
