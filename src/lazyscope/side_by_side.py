@@ -58,7 +58,7 @@ def agreement(exact: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
     if not paired and "stderr" in exact:
         stderr = np.hypot(stderr, exact.stderr.values)
     finite_size = simulated.finite_size.values
-    z = _as_normal(np.maximum(np.abs(difference) - finite_size, 0.0), stderr, draws)
+    z = as_normal(np.maximum(np.abs(difference) - finite_size, 0.0), stderr, draws)
     dims = simulated.risk.dims
     values = dict(zip(_AGREEMENT, (difference, stderr, finite_size, z), strict=True))
     found = xr.Dataset({name: (dims, value) for name, value in values.items()}, simulated.risk.coords)
@@ -67,7 +67,7 @@ def agreement(exact: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
     return found
 
 
-def _as_normal(distance: NDArray[Any], stderr: NDArray[Any], draws: int) -> NDArray[Any]:
+def as_normal(distance: NDArray[Any], stderr: NDArray[Any], draws: int) -> NDArray[Any]:
     """Return the normal quantile that is as unlikely as distance/stderr is under Student's law."""
     from scipy.stats import norm
     from scipy.stats import t as student
@@ -192,7 +192,7 @@ def _against_limit(problem: Problem, regime: Regime, widths: NDArray[np.int64], 
         "simulate": simulated.risk.values,
         "difference": difference,
         "stderr": stderr,
-        "z": _as_normal(np.abs(difference), stderr, int(sizes["draws"])),
+        "z": as_normal(np.abs(difference), stderr, int(sizes["draws"])),
     }
     cited = (key for result in (limit, simulated) for key in result.attrs["citations"].split(","))
     found = simulated[["risk"]].assign({name: (simulated.risk.dims, value) for name, value in values.items()})

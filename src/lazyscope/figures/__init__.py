@@ -39,6 +39,8 @@ FIGURES = {
     "max-margin": "Error and margin of the max-margin classifier on ReLU features (Thermodynamic limits, Comparison)",
     "margin-equivalence": "Nonlinear against noisy linear features at the largest margin (the same, Conjecture)",
     "separability": "The probability that data are separable, around the threshold N/n",
+    "flow": "Risk along training: gradient flow, and what finite steps add to it (Limitations, Figure 1, right)",
+    "staircase": "Eigendirections learned one after another, the largest first, from small weights (the same, §2.3)",
 }
 
 

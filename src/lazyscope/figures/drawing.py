@@ -77,10 +77,10 @@ def _large(label: str) -> dict[str, Any]:
 
 
 def _darker(color: str) -> tuple[float, float, float]:
-    return _shade(color, 0.55)
+    return shade(color, 0.55)
 
 
-def _shade(color: str, strength: float) -> tuple[float, float, float]:
+def shade(color: str, strength: float) -> tuple[float, float, float]:
     """Return a colour made darker (strength below 1: towards black) or paler (above 1: towards white)."""
     from matplotlib.colors import to_rgb
 
@@ -97,7 +97,7 @@ def against_samples(axes: Axes, data: xr.Dataset, traced: tuple[str, ...]) -> No
         one = data.sel(series=label)
         shown = [N for N in data.width.values.tolist() if np.isfinite(one.trace.sel(width=N)).any()]
         for k, N in enumerate(_few(shown)):
-            color = _shade(LOOKS[label]["color"], (1.45, 1.0, 0.6)[k])
+            color = shade(LOOKS[label]["color"], (1.45, 1.0, 0.6)[k])
             trace = one.trace.sel(width=N).values
             inside = np.isfinite(trace)
             samples = one.samples.values[inside]
@@ -110,7 +110,7 @@ def against_samples(axes: Axes, data: xr.Dataset, traced: tuple[str, ...]) -> No
     if "bayes" in data:
         axes.axhline(float(data.bayes), **FLOOR)
     axes.set(xlabel="samples seen", xscale="log", xlim=(1e3, last) if last > 1e4 else None)
-    _name_ends(axes, labels)
+    name_ends(axes, labels)
 
 
 def _few(widths: list[int]) -> list[int]:
@@ -124,7 +124,7 @@ def _few(widths: list[int]) -> list[int]:
     return [widths[0], widths[len(widths) // 2], widths[-1]]
 
 
-def _name_ends(axes: Axes, labels: list[tuple[float, str, Any]], apart: float = 0.052) -> None:
+def name_ends(axes: Axes, labels: list[tuple[float, str, Any]], apart: float = 0.052) -> None:
     """Write the name of each trace beside its end, moved up where names would touch."""
     low, high = axes.get_ylim()
     height = -np.inf

@@ -73,9 +73,9 @@ class InterpolationDraw:
         parameters = self.width * (1 if self.kind == "RF" else self.d)
         return self.n * self.n * parameters * (200 if self.kind == "NN" else 1)
 
-    def settled(self) -> InterpolationDraw:
-        """Nothing to write out."""
-        return self
+    def pieces(self) -> list[InterpolationDraw]:
+        """Return itself: it is as small as work gets."""
+        return [self]
 
     def compute(self) -> Row:
         """Draw x, y and weights, and fit."""

@@ -7,7 +7,7 @@ NT for the same W₀; for α → 0 it forgets W₀ and ends at the floor of Theo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -56,9 +56,9 @@ class LazyToRichDraw:
         """What tells long work from short."""
         return self.width * self.problem.d * self.plan.steps
 
-    def settled(self) -> LazyToRichDraw:
-        """Nothing to write out."""
-        return self
+    def pieces(self) -> list[LazyToRichDraw]:
+        """Return itself, the protocol written out."""
+        return [replace(self, protocol=self.plan)]
 
     def compute(self) -> Row:
         """Train."""

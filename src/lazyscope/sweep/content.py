@@ -42,8 +42,12 @@ from lazyscope.reports.coupling import CouplingDraw
 from lazyscope.reports.digits import DigitsDraw
 from lazyscope.reports.expressivity import ExpressivityDraw
 from lazyscope.reports.higher_order import HigherOrderDraw
+from lazyscope.reports.interpolation import InterpolationDraw
 from lazyscope.reports.landscape_draws import DescentDraw, LandscapeDraw
+from lazyscope.reports.lazy_to_rich import LazyToRichDraw
+from lazyscope.reports.mean_field import ParticlesDraw
 from lazyscope.reports.sample_complexity import SampleComplexityDraw
+from lazyscope.reports.traces import StairsDraw, TraceDraw
 from lazyscope.simulate.protocol import SGD
 from lazyscope.simulate.randomized import NoisySGD
 from lazyscope.trials import Trial
@@ -51,7 +55,8 @@ from lazyscope.trials import Trial
 Array = NDArray[Any]
 
 _BEYOND = (CouplingDraw, HigherOrderDraw, ExpressivityDraw, LandscapeDraw, DescentDraw, SampleComplexityDraw)
-_WORK = (Draw, Trial, DigitsDraw, *_BEYOND)
+_WIDE = (TraceDraw, StairsDraw, LazyToRichDraw, ParticlesDraw, InterpolationDraw)
+_WORK = (Draw, Trial, DigitsDraw, *_BEYOND, *_WIDE)
 _PROBLEMS = (QuadraticTarget, GaussianMixture, LinearTarget, LinearLabels, SparseParity, RidgeMonomial)
 _REGIMES = (RandomFeatures, NeuralTangent, Trained, Taylor, IsotropicFeatures, GaussianFeatures)
 KINDS: dict[str, type[Any]] = {
