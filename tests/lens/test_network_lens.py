@@ -1,11 +1,13 @@
 """The network lens on PyTorch and JAX: derivatives against explicit ones, laziness where it is known, and refusals."""
 
 import copy
+import sys
 from math import factorial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -300,10 +302,34 @@ class Wide(torch.nn.Linear):
         return super().forward(x)[:, :, None]
 
 
+class Centred(torch.nn.Linear):
+    def forward(self, x):
+        out = super().forward(x)
+        return out - out.mean(dim=0)
+
+
+class Branching(torch.nn.Linear):
+    def forward(self, x):
+        out = super().forward(x)
+        return out if out.sum() > 0 else -out
+
+
+class Own(torch.nn.BatchNorm1d):
+    """Statistics of the batch, none of the past."""
+
+    def __init__(self):
+        super().__init__(3, track_running_stats=False)
+
+
 @pytest.mark.parametrize(
     ("net", "said"),
     [
         (torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)), "no batch statistics. Got BatchNorm1d"),
+        (Own(), "no batch statistics. Got Own"),
+        (Centred(3, 1), "outputs that change with the other rows of a batch"),
+        (Branching(3, 1), "be differentiable in its parameters. Got RuntimeError"),
+        (torch.nn.Linear(5, 1), "run on the inputs. Got RuntimeError"),
+        (torch.nn.LazyLinear(1), "waits for its first input"),
         (torch.nn.Flatten(), "have parameters that can be trained"),
         (Detached(3, 1), "be differentiable in its parameters"),
         (Chosen(3, 2), "be differentiable in its parameters"),
@@ -313,7 +339,7 @@ class Wide(torch.nn.Linear):
 )
 def test_networks_that_cannot_be_looked_at_are_refused_in_one_line(net, said):
     with pytest.raises(InvalidParameter, match=said) as caught:
-        ls.lens(net, np.ones((4, 3), dtype=np.float32), np.zeros(4))
+        ls.lens(net, np.arange(12, dtype=np.float32).reshape(4, 3), np.zeros(4))
     assert "\n" not in str(caught.value)
 
 
@@ -330,6 +356,11 @@ def test_networks_that_cannot_be_looked_at_are_refused_in_one_line(net, said):
         ((np.ones((4, 3)), np.zeros((4, 2))), {"test": 3}, "be a pair"),
         ((np.ones((4, 3)), np.zeros((4, 2))), {"chunk": 0}, "chunk parameter"),
         ((np.ones((4, 3)), np.zeros((4, 2))), {"orders": 0}, "orders parameter"),
+        ((np.ones((4, 3)), np.full((4, 2), np.nan)), {}, "hold finite numbers"),
+        ((np.ones((4, 3)), np.array(["a"] * 4)), {}, "hold finite numbers"),
+        ((np.ones((0, 3)), np.zeros((0, 2))), {}, "have rows"),
+        (([["a", "b", "c"]], np.zeros((1, 2))), {}, "be an array of numbers, rows first"),
+        ((np.ones((4, 3)), np.zeros((4, 2))), {"test": (np.ones((4, 2)), np.zeros((4, 2)))}, "run on the inputs"),
     ],
 )
 def test_bad_arguments_are_refused_in_one_line(arguments, options, said):
@@ -346,3 +377,18 @@ def test_trees_that_are_no_parameters_are_refused():
         look(1, {"first": params["first"]})
     with pytest.raises(InvalidParameter, match="outputs of shape"):
         ls.lens((lambda p, x: p["w"], {"w": jnp.ones(3)}), np.ones((4, 3)), np.zeros(4))
+    with pytest.raises(InvalidParameter, match="outputs that change with the other rows"):
+        ls.lens((lambda w, x: x @ w - (x @ w).mean(0), jnp.ones((3, 1))), np.arange(12.0).reshape(4, 3), np.zeros(4))
+
+
+def test_tensors_and_frames_are_data_too():
+    x = np.random.default_rng(0).standard_normal((7, 3))
+    y = torch.tensor(x[:, 0], requires_grad=True)
+    looks = [ls.lens(module(k=1), data, y).looks[0] for data in (x, torch.tensor(x), pd.DataFrame(x))]
+    assert looks[0].loss == looks[1].loss == looks[2].loss
+
+
+def test_without_jax_a_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", None)
+    with pytest.raises(InvalidParameter, match=r"pip install 'lazyscope\[jax\]'"):
+        ls.lens((function, {}), np.ones((4, 3)), np.zeros(4))

@@ -82,8 +82,11 @@ def targets(y: Any, n: int, k: int, loss: str | None) -> tuple[FloatArray, LossN
     """
     if loss not in (None, "square", "cross-entropy"):
         raise InvalidParameter.of("lens", "loss", 'be "square" or "cross-entropy"', repr(loss))
-    labels = np.asarray(y)
-    if len(labels) != n or labels.ndim > 2:
+    labels = np.asarray(y.detach().cpu() if hasattr(y, "detach") else y)  # a tensor may have a history, and a device
+    if labels.dtype.kind not in "biuf" or not np.all(np.isfinite(labels)):
+        got = "NaN or infinity" if labels.dtype.kind == "f" else f"an array of {labels.dtype}"
+        raise InvalidParameter.of("lens", "y", "hold finite numbers: targets, or the numbers of classes", got)
+    if labels.ndim not in (1, 2) or len(labels) != n:
         raise InvalidParameter.of("lens", "y", f"have one row for each of the {n} inputs", f"shape {labels.shape}")
     classes = labels.ndim == 1 and labels.dtype.kind in "iub" and k > 1
     if loss == "cross-entropy" or (loss is None and classes):

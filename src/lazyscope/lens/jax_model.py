@@ -20,8 +20,12 @@ class JaxModel:
     """A function with its parameters, a tree of arrays, as θ."""
 
     def __init__(self, function: Callable[[Any, Any], Any], params: Any) -> None:
-        import jax
-        from jax.flatten_util import ravel_pytree
+        try:
+            import jax
+            from jax.flatten_util import ravel_pytree
+        except ImportError:
+            must = "have its library: a function with parameters is looked at by JAX"
+            raise InvalidParameter.of("lens", "model", must, "none", "pip install 'lazyscope[jax]'") from None
 
         self.jax, self.function, self.at_once = jax, function, _AT_ONCE
         leaves = jax.tree_util.tree_leaves(params)

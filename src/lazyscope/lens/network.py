@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.checks import FloatArray, whole_number
+from lazyscope.checks import FloatArray, real_number, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.lens import laziness, rivals
+from lazyscope.lens.admission import DERIVATIVES, in_a_line, require_derivatives, start_values
 from lazyscope.lens.differentiable import Differentiable, error, mean_loss, targets
 from lazyscope.lens.page import write
 from lazyscope.progress import within
@@ -73,25 +74,27 @@ class NetworkLens:
         chunk: int | None = None,
     ) -> NetworkLens:
         """Check the data, find the loss, and look at the start; at the end too where `initial` is given."""
-        x = model.array(x)
+        x = _inputs(model, x, "x")
         orders = whole_number(orders, "lens", "orders")
         now = model.state()
         start = now if initial is None else model.vector(initial)
-        first = model.values(start, x)
+        first = start_values(model, start, x)
         Y, chosen = targets(y, len(x), first.shape[1], loss)
         held = None
         if test is not None:
             if not isinstance(test, (tuple, list)) or len(test) != 2:
                 raise InvalidParameter.of("lens", "test", "be a pair (x, y)", f"a {type(test).__name__}")
-            inputs = model.array(test[0])
+            inputs = _inputs(model, test[0], "test")
+            start_values(model, start, inputs)
             held = (inputs, targets(test[1], len(inputs), first.shape[1], chosen)[0])
-        _differentiable(model, start, x, first)
+        require_derivatives(model, start, x, first.shape[1])
         rows = int(_CHUNK_BYTES / (8.0 * first.shape[1] * len(start)))
         size = max(1, min(len(x), rows)) if chunk is None else whole_number(chunk, "lens", "chunk")
         if chunk is not None:
             model.at_once = size
         lens = cls(model, x, Y, chosen, start, orders, size, held)
-        lens.start_values, lens.start_kernel = first, lens._kernel(start)
+        with in_a_line(DERIVATIVES):  # of each row by itself, which a network may not allow where those of a sum exist
+            lens.start_values, lens.start_kernel = first, lens._kernel(start)
         lens.looks.append(lens._look(0.0, start))
         if initial is not None:
             lens(1.0)
@@ -126,7 +129,7 @@ class NetworkLens:
     def __call__(self, step: float | None = None, model: Any = None) -> Look:
         """Look at the network as it is now; `model` are its parameters where they are not its own (JAX)."""
         theta = self.model.state() if model is None else self.model.vector(model)
-        number = float(step) if step is not None else self.looks[-1].step + 1.0
+        number = real_number(step, "lens", "step") if step is not None else self.looks[-1].step + 1.0
         self.looks.append(self._look(number, theta.copy()))
         self._theta = theta.copy()
         return self.looks[-1]
@@ -153,6 +156,7 @@ class NetworkLens:
         """
         goal, test = self.looks[-1].loss, self.test or (self.x, self.Y)
         steps = whole_number(steps, "lens", "steps")
+        orders = tuple(whole_number(order, "lens", "orders") for order in orders)
         self.trained = [
             rivals.train(self.model, self.start, self.x, self.Y, test, order, self.loss, goal, steps)
             for order in orders
@@ -200,18 +204,10 @@ class NetworkLens:
         return write(path, self.html)
 
 
-def _differentiable(model: Differentiable, theta: FloatArray, x: Any, values: FloatArray) -> None:
-    """Refuse a network whose outputs do not depend on its parameters in a way that can be followed."""
-    must = "be differentiable in its parameters"
-    if not np.all(np.isfinite(values)):
-        raise InvalidParameter.of("lens", "model", "return finite numbers", "NaN or infinity")
-    few = min(len(x), 8)
+def _inputs(model: Differentiable, x: Any, name: str) -> Any:
+    """Return inputs as the library's own array; a pandas frame as its values."""
     try:
-        product = model.times(theta, x[:few], np.ones((few, values.shape[1])))
-    except InvalidParameter:
-        raise
-    except (RuntimeError, TypeError, ValueError, NotImplementedError) as problem:
+        return model.array(np.array(x) if hasattr(x, "iloc") else x)
+    except (TypeError, ValueError) as problem:
         got = f"{type(problem).__name__}: {' '.join(str(problem).split())[:120]}"
-        raise InvalidParameter.of("lens", "model", must, got) from None
-    if not np.any(product):
-        raise InvalidParameter.of("lens", "model", must, "gradients that are zero everywhere", "Is something detached?")
+        raise InvalidParameter.of("lens", name, "be an array of numbers, rows first", got) from None

@@ -31,6 +31,10 @@ class TorchModel:
         _load_forward_derivatives()
         self.torch, self.module, self.at_once = torch, module, _AT_ONCE
         _refuse_batch_statistics(module)
+        if any(isinstance(parameter, torch.nn.UninitializedParameter) for parameter in module.parameters()):
+            must = "have all its parameters"
+            got = f"a {type(module).__name__} that waits for its first input"
+            raise InvalidParameter.of("lens", "model", must, got, "Call it on a row first.")
         self.names = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
         if not self.names:
             must = "have parameters that can be trained"
@@ -219,8 +223,10 @@ def _layers(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
 
 
 def _refuse_batch_statistics(module: Any) -> None:
+    from torch.nn.modules.batchnorm import _BatchNorm
+
     for name, part in module.named_modules():
-        if getattr(part, "track_running_stats", False):
+        if isinstance(part, _BatchNorm) or getattr(part, "track_running_stats", False):
             must = "be a function of its parameters and one input: no batch statistics"
             got = f"{type(part).__name__} ({name})"
             raise InvalidParameter.of("lens", "model", must, got, "Use LayerNorm or GroupNorm, or fold it in.")
