@@ -159,7 +159,9 @@ class Diffusion:
         from scipy.linalg import solve_triangular
 
         rate = 8.0 * a * self.b - 4.0 * a * s
-        rate = np.log1p(step_size * rate) / step_size  # SGD multiplies by 1 + ε·rate
+        # A step multiplies a direction by 1 + ε·net, the flow by exp(ε·net): net is 0 where a direction is learned
+        net = rate - 8.0 * a * a * np.einsum("ij,ij->i", W, W)
+        rate += np.log1p(np.maximum(step_size * net, -0.9)) / step_size - net
         growth = np.exp(rate * h)
         H = a * a * np.divide(np.expm1(2.0 * rate * h), 2.0 * rate, out=np.full_like(rate, h), where=rate != 0.0)
         A = 16.0 * (W.T * H) @ W
