@@ -152,8 +152,16 @@ def test_decays_are_those_of_the_protocol():
 
 def test_a_step_size_that_is_not_stable_is_named():
     target = ls.QuadraticTarget.exponential(100)
-    with pytest.raises(ls.NoTheorem, match=r"assumes εg < 1.*Pass a step size below 0\.0"):
+    with pytest.raises(ls.NoTheorem, match=r"assumes εg < 1 − .*Pass a step size below 0\.0"):
         finite_step(target, ls.Trained(), width=50, step_size=0.03, samples=[100_000])
+    how = {"width": 50, "samples": [1000]}
+    with pytest.raises(ls.NoTheorem, match=r"stable.*Pass a step size below 0\.\d+") as caught:
+        finite_step(target, ls.NeuralTangent(), step_size=10.0, **how)
+    most = float(str(caught.value).split("below ")[1].split(",")[0])  # below it there is a number
+    found = finite_step(target, ls.NeuralTangent(), step_size=0.9 * most, **how)
+    assert np.all(np.isfinite(found.risk)) and np.all(found.risk > found.flow)
+    with pytest.raises(ls.NotConverged, match="its noise feeds itself"):
+        finite_step(target, ls.NeuralTangent(), step_size=0.9 * most / 2.0, batch=1, **how)
 
 
 TARGET = ls.QuadraticTarget([2.0, 1.0, 0.5])

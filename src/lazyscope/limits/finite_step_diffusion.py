@@ -106,10 +106,11 @@ class Diffusion:
     def _risk(self, now: _Sums, step_size: float, t: float) -> float:
         """2‖E‖² + s² + Var s."""
         fast = step_size * now.g
-        if fast >= 1.0:
-            instead = f"Pass a step size below {1.0 / now.g:.2g}, or use simulate."
+        if fast * (self.batch + 1.0) >= self.batch:  # beyond it the risk would not be finite
+            instead = f"Pass a step size below {self.batch / ((self.batch + 1.0) * now.g):.2g}, or use simulate."
             got = f"{fast:.3g} for the step size {step_size:g}, at t = {t:.3g}"
-            raise NoTheorem.of("The limit of SGD", "εg < 1, g = 4a²Tr K + (Tr K)² + 1", got, instead)
+            stable = "εg < 1 − 1/(batch + 1), g = 4a²Tr K + (Tr K)² + 1"
+            raise NoTheorem.of("The limit of SGD", stable, got, instead)
         return (2.0 * now.error + self.s**2) / (1.0 - fast / (self.batch * (1.0 - fast)))
 
     def _step(self, h: float, step_size: float, t: float) -> float:

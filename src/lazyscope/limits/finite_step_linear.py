@@ -18,9 +18,11 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.compiled import compiled
+from lazyscope.errors import NotConverged, NoTheorem
 from lazyscope.limits.flow_linear import TangentFlow
 
 _BINS = 256
+_HOPELESS = 1e3  # times the risk without noise: what does not come back
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,13 @@ def tangent_risks(flow: TangentFlow, plan: Sequence[Steps], batch: int, points: 
     """
     rate, weight = _binned(flow.k)
     spread, k = 16.0 / batch, flow.k
+    g = 4.0 * float(k.sum()) + 1.0
+    most = min(2.0 / float(flow.rates.max()), 1.0 / (8.0 * float(k.max())), batch / ((batch + 1.0) * g))
+    largest = max(part.step_size for part in plan)
+    if largest >= most:
+        stable = "steps short enough for every direction and for the offset to be stable"
+        instead = f"Pass a step size below {most:.2g}, or use simulate."
+        raise NoTheorem.of("The limit of SGD", stable, f"the step size {largest:g}", instead)
     share = k.size * k**2 + 2.0 * k * k.sum() + float(k @ k)
     share /= share.sum()  # Σ_j (k_i + k_j)²: how much of the noise is in row i
     found: list[float] = []
@@ -51,7 +60,7 @@ def tangent_risks(flow: TangentFlow, plan: Sequence[Steps], batch: int, points: 
         inside = [p for p in points if begin <= p < end or (part is plan[-1] and p == end)]
         with np.errstate(divide="ignore"):
             mode_step = np.log(np.abs(1.0 - part.step_size * flow.rates))
-            pair_step = np.log1p(-8.0 * part.step_size * flow.k)  # (1 − x)(1 − y) for 1 − x − y: xy is nothing
+        pair_step = np.log1p(-8.0 * part.step_size * flow.k)  # (1 − x)(1 − y) for 1 − x − y: xy is nothing
         grid = begin + np.append(0.0, np.geomspace(1.0, part.count, min(part.count, 500)))
         marks = np.unique(np.append(grid.round(), inside)).astype(int)
         left = (marks - begin)[:, None]
@@ -63,7 +72,12 @@ def tangent_risks(flow: TangentFlow, plan: Sequence[Steps], batch: int, points: 
         smooth, factor = np.interp(steps, marks, still), 1.0 + np.interp(steps, marks, uneven)
         gains = weight * (part.step_size * rate / 8.0) ** 2 * spread
         line = _recursion(smooth, (1.0 - part.step_size * rate) ** 2, gains, noise, factor)
-        fast = part.step_size * (4.0 * k.sum() + 1.0)
+        if not float(line.max()) < _HOPELESS * float(still.max()):
+            raise NotConverged(
+                f"SGD diverges with the step size {part.step_size:g} and batches of {batch}: its noise feeds itself. "
+                "Pass a smaller step size, or larger batches."
+            )
+        fast = part.step_size * g
         line /= 1.0 - fast / (batch * (1.0 - fast))  # Var s, s being the fastest of all
         found += [float(line[p - begin]) for p in inside]
         phase, pairs = phase + part.count * mode_step, pairs + part.count * pair_step
