@@ -246,7 +246,7 @@ def combined(results: Sequence[xr.Dataset]) -> xr.Dataset:
 
 
 def _grouped(results: Sequence[xr.Dataset], command: str) -> xr.DataTree:
-    """Return a group a regime: traces of SGD have dimensions that a fit has not."""
+    """Return a group a regime: traces of training have dimensions that a fit has not."""
     import xarray as xr
 
     groups = {result.attrs["label"]: result for result in results}
@@ -282,7 +282,7 @@ def write_results(path: Path, results: Sequence[xr.Dataset], d: int, problem: st
             write_csv(part, tidy(results, d), comments)
         elif suffix == ".json":
             part.write_text(json.dumps(document(results, problem, command), indent=1) + "\n", encoding="utf-8")
-        elif any("step_size" in result.dims for result in results):
+        elif any({"step_size", "step"} & {*result.dims} for result in results):
             _grouped(results, command).to_netcdf(part, engine="h5netcdf")
         else:
             combined(results).assign_attrs(command=command).to_netcdf(part, engine="h5netcdf")

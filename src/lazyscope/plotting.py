@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from lazyscope.problems import SizedProblem
 
 # Okabe and Ito's colours, told apart by every common form of colour vision; a marker each for print in grey.
-_BLUE, _ORANGE, _GREEN, _RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+_BLUE, _ORANGE, _GREEN, _RED, _PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
 LOOKS: dict[str, dict[str, Any]] = {
     "RF": {"color": _BLUE, "marker": "o"},
     "RF, isotropic weights": {"color": _BLUE, "marker": "o"},
@@ -37,8 +37,10 @@ LOOKS: dict[str, dict[str, Any]] = {
         "markeredgewidth": 1.3,
     },
     "NN": {"color": _RED, "marker": "D", "markersize": 4.5},
+    "MF": {"color": _PURPLE, "marker": "v"},
 }
 FLOOR: dict[str, Any] = {"color": "#333333", "linestyle": (0, (1, 2)), "linewidth": 1.4}
+_DASHED: dict[str, Any] = {"color": "#333333", "linestyle": "--", "linewidth": 1.1}
 RATIO = "N/d"
 RISK = "risk / risk of the best constant"
 # Without these a file would differ from one run to the next.
@@ -101,6 +103,7 @@ def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
     along = max(numbers, key=lambda name: len(finite[name]))
     others = [name for name in finite if name != along]
     lines = result.isel(dict.fromkeys(others[1:], 0)).isel({along: np.isfinite(result[along].values)})
+    lines = lines.squeeze([name for name in lines.dims if lines.sizes[name] == 1 and name != along])
     x = lines[along].values
     with style():
         figure = Figure()
@@ -124,6 +127,33 @@ def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
         fixed = [f"{_SHORT[n]} = {float(lines[n]):.4g}" for n in _SHORT if n in lines.coords and not lines[n].dims]
         title = "\n".join((result.attrs["problem"], ", ".join((result.attrs["regime"], *fixed))))
         axes.set(xlabel=_SHORT.get(along, along), ylabel=shown[0] if others else "", title=title)
+        axes.legend()
+    return figure
+
+
+def against_time(result: xr.Dataset) -> Figure:
+    """Draw risks along training: gradient flow as lines, a colour a regime, and finite steps dashed, if there."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import StrMethodFormatter
+
+    later = result.isel(time=result.time.values > 0.0)
+    if later.sizes["time"] < 2:
+        must = "have at least two positive times to show"
+        raise InvalidParameter.of("the picture", "times", must, later.sizes["time"], "Pass a range, or no picture.")
+    with style():
+        figure = Figure()
+        axes = figure.add_subplot()
+        for label in later.regime.values.tolist():
+            one = later.sel(regime=label)
+            axes.plot(one.time, one.risk, label=label, color=LOOKS[label]["color"])
+        for label in later.regime.values.tolist() if "finite_step" in later else ():
+            axes.plot(later.time, later.finite_step.sel(regime=label), **_DASHED)
+        if "finite_step" in later:
+            axes.plot([], [], label="SGD, finite steps", **_DASHED)
+        title = f"{result.attrs['problem']}\n{result.attrs['regime']}"
+        axes.set(xlabel="time t = Σε", ylabel=RISK, xscale="log", yscale="log", title=title)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.legend()
     return figure
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lazyscope.cli import grammar, output, ratios
+from lazyscope.cli import grammar, output, particles, ratios
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from lazyscope.problems import RidgeMonomial, SizedProblem, SparseParity
     from lazyscope.regimes import Network
 
-REGIMES = ("nt", "quadratic", "randomized", "nn")
+REGIMES = ("nt", "quadratic", "randomized", "nn", "mf")
 
 
 def _parity(options: dict[str, Any]) -> SparseParity:
@@ -56,7 +56,7 @@ KINDS: dict[str, tuple[Callable[[dict[str, Any]], SizedProblem], str, tuple[clic
 
 def _regimes(owner: str, options: dict[str, Any]) -> list[Network]:
     """Return the regimes asked for; all arguments are checked here."""
-    from lazyscope.regimes import NeuralTangent, Taylor, Trained
+    from lazyscope.regimes import MeanField, NeuralTangent, Taylor, Trained
 
     sigma = options["activation"]
     makers: dict[str, Callable[[], Network]] = {
@@ -64,6 +64,7 @@ def _regimes(owner: str, options: dict[str, Any]) -> list[Network]:
         "quadratic": lambda: Taylor(2, sigma, randomized=False),
         "randomized": lambda: Taylor(2, sigma),
         "nn": lambda: Trained(sigma),
+        "mf": lambda: MeanField(activation=sigma),  # one for each width, in the end
     }
     names = [name.strip().lower() for name in options["regime"].split(",")]
     if set(names) - set(REGIMES) or len(set(names)) < len(names):
@@ -77,17 +78,27 @@ def _run(kind: str, options: dict[str, Any]) -> None:
 
     from lazyscope import verbs
     from lazyscope.cli.terminal import progress_bar
+    from lazyscope.regimes import MeanField
 
     owner = f"lazyscope simulate {kind}"
     wanted = output.Wanted.of(owner, options)
     problem, regimes = KINDS[kind][0](options), _regimes(owner, options)
-    widths = grammar.parse(options["width"], owner, "--width").whole
     sizes = {name: options[name] for name in ("samples", "draws", "seed")}
+    sizes["width"] = grammar.parse(options["width"], owner, "--width").whole
+    descent = particles.descent_of(owner, options, any(isinstance(regime, MeanField) for regime in regimes))
     with progress_bar():
-        results = [verbs.simulate(problem, regime, width=widths, **sizes) for regime in regimes]
+        results = [
+            particles.simulate(problem, regime.activation, descent=descent, **sizes)
+            if isinstance(regime, MeanField)
+            else verbs.simulate(problem, regime, **sizes)
+            for regime in regimes
+        ]
     kept = [result[[name for name in ("risk", "stderr", "train") if name in result]] for result in results]
-    whole = xr.concat(kept, dim="regime", combine_attrs="drop_conflicts").assign_coords(regime=list(map(str, regimes)))
-    told = {"regime": f"n = {options['samples']:,}", "label": "regimes", "claim": results[0].attrs["claim"]}
+    names = [result.attrs["regime"] for result in results]
+    whole = xr.concat(kept, dim="regime", combine_attrs="drop_conflicts").assign_coords(regime=names)
+    told = {"regime": f"n = {options['samples']:,}", "label": "regimes"}
+    for name, between in (("claim", ","), ("theorem", "; "), ("citations", ",")):
+        told[name] = between.join(dict.fromkeys(result.attrs[name] for result in results))
     ratios.emit(wanted, whole.assign_attrs(**told))
 
 
@@ -96,12 +107,15 @@ def command(kind: str) -> click.Command:
     _, formula, its_own = KINDS[kind]
     params = [
         *its_own,
-        click.Option(["--regime"], default=",".join(REGIMES), show_default=True, help="Which of these, with commas."),
+        click.Option(
+            ["--regime"], default=",".join(REGIMES[:-1]), show_default=True, help="Which of these and mf, with commas."
+        ),
         click.Option(["--activation"], default="relu3", show_default=True, help="Name of σ, twice differentiable."),
         click.Option(["--width"], default="256", show_default=True, help=f"m, even: {grammar.GRAMMAR}."),
         click.Option(["--samples"], type=int, default=400, show_default=True, help="n."),
         click.Option(["--draws"], type=int, default=2, show_default=True, help="Independent draws."),
         click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed of the weights and the data."),
+        *particles.options(),
         *output.options(f"lazyscope-simulate-{kind}.png"),
     ]
 

@@ -28,8 +28,8 @@ def _run(kind: str, options: dict[str, Any]) -> None:
 
     owner = f"lazyscope compare {kind}"
     wanted = output.Wanted.of(owner, {**options, "plot": None})
-    makers = risks.regimes_of(owner, options["regime"] or _NETWORKS, options["activation"], options["weights"])
-    if "bayes" in makers:
+    makers = risks.regimes_of(owner, options, options["regime"] or _NETWORKS)
+    if {"bayes", "mf"} & {*makers}:
         raise InvalidParameter.of(owner, "--regime", "name networks: rf, nt, nn", repr(options["regime"]))
     problem = risks.problem_of(owner, kind, options)
     widths = risks.widths_of(owner, problem, options).whole

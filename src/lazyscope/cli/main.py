@@ -15,6 +15,7 @@ from lazyscope.cli.claims import claims
 from lazyscope.cli.compare import compare
 from lazyscope.cli.explore import explore
 from lazyscope.cli.figure import figure
+from lazyscope.cli.flow import flow
 from lazyscope.cli.lens import lens
 from lazyscope.cli.risks import exact, limit, simulate
 from lazyscope.cli.sweep import sweep
@@ -77,5 +78,5 @@ def main() -> None:
     """What a two-layer network learns in each training regime, and what laziness costs."""
 
 
-for command in (limit, exact, simulate, compare, figure, sweep, lens, explore, claims, bench):
+for command in (limit, exact, simulate, compare, flow, figure, sweep, lens, explore, claims, bench):
     main.add_command(command)

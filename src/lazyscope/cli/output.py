@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import click
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
     from rich.table import Table
 
     from lazyscope.problems import SizedProblem
@@ -70,6 +71,27 @@ def emit(wanted: Wanted, results: Sequence[xr.Dataset], problem: SizedProblem, *
         click.echo(json.dumps(files.document(results, str(problem), command)))
     else:
         show(results, problem)
+
+
+def deliver(
+    wanted: Wanted, result: xr.Dataset, picture: Callable[[], Figure], show: Callable[[xr.Dataset], None]
+) -> None:
+    """Send one result over any dimensions where it is wanted; `picture` draws it, `show` prints it for people."""
+    from lazyscope import files
+
+    command = str(click.get_current_context().find_root().obj)
+    if wanted.out is not None:
+        files.write_points(wanted.out, result, command)
+        click.echo(f"wrote {wanted.out}", err=True)
+    if wanted.plot is not None:
+        from lazyscope import plotting
+
+        plotting.save(picture(), wanted.plot)
+        click.echo(f"wrote {wanted.plot}", err=True)
+    if wanted.as_json:
+        click.echo(json.dumps(files.document([result], result.attrs["problem"], command)))
+    else:
+        show(result)
 
 
 def _warn(results: Sequence[xr.Dataset]) -> None:

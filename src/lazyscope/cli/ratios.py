@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from lazyscope.cli import grammar, output
+from lazyscope.cli import grammar, output, particles
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
 
     from lazyscope.problems import LinearLabels, LinearTarget, Problem
     from lazyscope.regimes import IsotropicFeatures, RandomFeatures
@@ -89,7 +90,7 @@ def _sizes(verb: Verb, kind: str) -> tuple[click.Option, ...]:
         )
         return (*ratios, ridge) if kind == "linear" else ratios
     plain = click.Option(["--ridge"], default="0.001", show_default=True, help="λ: as --width, or 0.")
-    sizes = (
+    sizes: tuple[click.Option, ...] = (
         _SURROGATE,
         click.Option(["--d"], type=int, default=100, show_default=True, help="Dimension."),
         click.Option(["--width"], help=f"N: {grammar.GRAMMAR}. By default d/2, d, 2d, 3d, 4d and 8d."),
@@ -99,7 +100,16 @@ def _sizes(verb: Verb, kind: str) -> tuple[click.Option, ...]:
         ),
         click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed of the weights and the data."),
     )
-    return (*sizes, plain) if kind == "linear" else sizes
+    if kind == "linear":
+        sizes = (*sizes, plain)
+    if verb == "compare":
+        return sizes
+    which = "rf, random features, or mf, the mean field: no ridge and no margin, but descent on squared errors."
+    return (
+        click.Option(["--regime"], default="rf", show_default=True, help=which),
+        *sizes,
+        *particles.options(),
+    )
 
 
 def _limit(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Dataset:
@@ -118,7 +128,16 @@ def _limit(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Dataset:
 def _simulate(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Dataset:
     from lazyscope import verbs
 
-    return verbs.simulate(problem, _regime(options), **_drawn(owner, options))
+    if options["regime"] not in ("rf", "mf"):
+        raise InvalidParameter.of(owner, "--regime", "be rf or mf", repr(options["regime"]))
+    descent, sizes = particles.descent_of(owner, options, options["regime"] == "mf"), _drawn(owner, options)
+    if descent is None:
+        return verbs.simulate(problem, _regime(options), **sizes)
+    for name in ("isotropic", "surrogate"):
+        if options.get(name):
+            raise InvalidParameter.of(owner, f"--{name}", "go with the regime rf", "regime mf", "Leave it out.")
+    kept = {name: value for name, value in sizes.items() if name not in ("ridge", "method")}
+    return particles.simulate(problem, options["activation"], descent=descent, **kept)
 
 
 def _compare(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Dataset:
@@ -167,30 +186,23 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
 
 def emit(wanted: output.Wanted, result: xr.Dataset) -> None:
     """Send a result where it is wanted."""
-    from lazyscope import files
 
-    command = str(click.get_current_context().find_root().obj)
-    if wanted.out is not None:
-        files.write_points(wanted.out, result, command)
-        click.echo(f"wrote {wanted.out}", err=True)
-    if wanted.plot is not None:
+    def picture() -> Figure:
         from lazyscope import plotting
 
         first = ("risk", "error", "margin")
         names = ["limit"] if "limit" in result else sorted(_shown(result), key=lambda name: name not in first)
         if "margin" in names:
             names = ["error", "margin"]
-        plotting.save(plotting.grid(result, names), wanted.plot)
-        click.echo(f"wrote {wanted.plot}", err=True)
-    if wanted.as_json:
-        click.echo(json.dumps(files.document([result], result.attrs["problem"], command)))
-    else:
-        _show(result)
+        return plotting.grid(result.drop_dims("step", errors="ignore"), names)
+
+    output.deliver(wanted, result, picture, _show)
 
 
 def _shown(result: xr.Dataset) -> list[str]:
     """Return the variables that people look at, in the order of the result."""
-    whole = max((values.dims for values in result.data_vars.values() if "draw" not in values.dims), key=len)
+    along = [values.dims for values in result.data_vars.values() if not {"draw", "step"} & {*values.dims}]
+    whole = max(along, key=len)
     names = [str(name) for name, values in result.data_vars.items() if values.dims == whole]
     same = ("risk",) if "error" in names else ()  # of labels the risk is the probability of a wrong one
     return [name for name in names if name not in (*_REPORTED, *same) and not name.endswith("stderr")]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from lazyscope.cli import beyond, grammar, output, ratios
+from lazyscope.cli import beyond, grammar, output, particles, ratios
 from lazyscope.errors import InvalidParameter, LazyscopeError, NoTheorem
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from lazyscope.problems import SizedProblem
     from lazyscope.regimes import Regime
-    from lazyscope.simulate.protocol import SGD
+    from lazyscope.simulate.protocol import SGD, ParticleDescent
 
 Verb = Literal["limit", "exact", "simulate"]
-REGIMES = ("rf", "nt", "nn", "bayes")
+REGIMES = ("rf", "nt", "nn", "bayes", "mf")
 _PATH = click.Path(path_type=Path)
 
 
@@ -84,14 +84,25 @@ def problem_of(owner: str, kind: str, options: dict[str, Any]) -> SizedProblem:
     return build(owner, **{str(option.name): options[str(option.name)] for option in its_own})
 
 
-def regime_options() -> tuple[click.Option, ...]:
+def regime_options(verb: Verb | Literal["compare"] = "compare") -> tuple[click.Option, ...]:
     """Return the options that choose and shape the regimes."""
-    return (
-        click.Option(["--regime"], help="Which of rf, nt, nn, bayes, with commas; all that have a result by default."),
+    known = {"simulate": ("rf, nt, nn, mf", "rf,nt,nn"), "compare": ("rf, nt, nn", "all")}
+    names, default = known.get(verb, ("rf, nt, nn, bayes", "all that have a result"))
+    usual = (
+        click.Option(["--regime"], help=f"Which of {names}, with commas; {default} by default."),
         click.Option(["--activation"], default="square", show_default=True, help="Name of σ, such as relu or tanh."),
         click.Option(
             ["--weights"], help="Law of the random features: isotropic, optimal, or a file with their covariance Γ."
         ),
+    )
+    return usual if verb == "limit" else (*usual, *scale_options())
+
+
+def scale_options() -> tuple[click.Option, ...]:
+    """Return the options of a trained network between lazy and rich."""
+    return (
+        click.Option(["--alpha"], type=float, help="Output scale of nn: f = α(h − h₀) + c, lazy for large α."),
+        click.Option(["--init"], type=float, help="Scale of the initial weights of nn: 1 by default."),
     )
 
 
@@ -110,7 +121,9 @@ def size_options(verb: Verb, draws: int = 1) -> tuple[click.Option, ...]:
         return sizes
     return (
         *sizes,
-        click.Option(["--samples"], type=int, help="n: 500,000 for rf by default; for nt and nn steps times batch."),
+        click.Option(
+            ["--samples"], type=int, help="n: by default 500,000 for rf, 1,000 for mf; for nt and nn steps times batch."
+        ),
         click.Option(["--batch"], type=int, help="Samples a step of SGD, for nt and nn: 100 by default."),
         click.Option(
             ["--step-sizes"], help="Of SGD, with commas; the best counts. By default 0.001 to 0.03, six of them."
@@ -129,14 +142,12 @@ def protocol_of(owner: str, options: dict[str, Any]) -> Callable[[SizedProblem, 
     return lambda problem, regime: replace(SGD.paper(problem, regime), **changed)
 
 
-def regimes_of(
-    owner: str, asked: str | None, activation: str, weights: str | None, *, floor: bool = False
-) -> dict[str, Any]:
+def regimes_of(owner: str, options: dict[str, Any], asked: str | None, *, floor: bool = False) -> dict[str, Any]:
     """Return name → constructor of the regimes to try; all arguments are checked here."""
     from lazyscope.activations import Activation
-    from lazyscope.regimes import Bayes, NeuralTangent, RandomFeatures, Trained
+    from lazyscope.regimes import Bayes, MeanField, NeuralTangent, RandomFeatures, Trained
 
-    sigma = Activation(activation)
+    sigma, weights = Activation(options["activation"]), options["weights"]
     names = [name.strip().lower() for name in asked.split(",")] if asked is not None else list(REGIMES[: 3 + floor])
     wrong = [name for name in names if name not in REGIMES]
     if wrong or len(set(names)) < len(names):
@@ -144,14 +155,24 @@ def regimes_of(
         raise InvalidParameter.of(owner, "--regime", must, repr(asked))
     if weights is not None and "rf" not in names:
         raise InvalidParameter.of(owner, "--weights", "go with the regime rf", f"regime {asked}", "Leave it out.")
-    Gamma = _weights(owner, weights)
+    Gamma, scales = _weights(owner, weights), scales_of(owner, options, names)
     makers: dict[str, Callable[[], Regime]] = {
         "rf": lambda: RandomFeatures(sigma, Gamma),
         "nt": lambda: NeuralTangent(sigma),
-        "nn": lambda: Trained(sigma),
+        "nn": lambda: Trained(sigma, **scales),
         "bayes": Bayes,
+        "mf": lambda: MeanField(1, sigma),  # one for each width, in the end
     }
     return {name: makers[name] for name in names}
+
+
+def scales_of(owner: str, options: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return what was given of --alpha and --init, which nn alone takes."""
+    given = {name: options[name] for name in ("alpha", "init") if options.get(name) is not None}
+    if given and "nn" not in names:
+        option, got = f"--{next(iter(given))}", f"regime {','.join(names)}"
+        raise InvalidParameter.of(owner, option, "go with the regime nn", got, "Leave it out.")
+    return given
 
 
 def _weights(owner: str, weights: str | None) -> Any:
@@ -196,14 +217,18 @@ def _compute(
     named: bool,
     sizes: Any,
     protocol: Callable[[SizedProblem, Regime], SGD] | None,
+    descent: ParticleDescent | None,
 ) -> list[xr.Dataset]:
     from lazyscope import verbs
+    from lazyscope.regimes import MeanField
 
     results = []
     for name, regime in regimes.items():
         try:
             if name == "bayes":
                 results.append(verbs.bayes(problem, fidelity=verb))
+            elif isinstance(regime, MeanField):
+                results.append(particles.simulate(problem, regime.activation, descent=descent, **sizes))
             else:
                 how = {} if protocol is None or name == "rf" else {"protocol": protocol(problem, regime)}
                 results.append(getattr(verbs, verb)(problem, regime, **sizes, **how))
@@ -233,7 +258,7 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
     owner = f"lazyscope {verb} {kind}"
     wanted = output.Wanted.of(owner, options)
     floor = kind == "mixture" and verb != "simulate"
-    makers = regimes_of(owner, options["regime"], options["activation"], options["weights"], floor=floor)
+    makers = regimes_of(owner, options, options["regime"], floor=floor)
     problem = problem_of(owner, kind, options)
     grid = (_ratios if verb == "limit" else widths_of)(owner, problem, options)
     named = options["regime"] is not None
@@ -242,12 +267,12 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
         sizes: dict[str, Any] = {"rho": grid.values}
     else:
         sizes = {"width": grid.whole, "draws": options["draws"], "seed": options["seed"]}
-    protocol = None
+    protocol, descent = None, None
     if verb == "simulate":
         sizes["samples"] = options["samples"]
-        protocol = protocol_of(owner, options)
+        protocol, descent = protocol_of(owner, options), particles.descent_of(owner, options, "mf" in regimes)
     with progress_bar():
-        results = _compute(verb, problem, regimes, named, sizes, protocol)
+        results = _compute(verb, problem, regimes, named, sizes, protocol, descent)
     output.emit(wanted, results, problem, geometric=grid.geometric)
 
 
@@ -260,8 +285,9 @@ def _command(verb: Verb, kind: str) -> click.Command:
     title, formula = titles[verb], PROBLEMS[kind][1]
     params: Sequence[click.Parameter] = [
         *PROBLEMS[kind][2],
-        *regime_options(),
+        *regime_options(verb),
         *size_options(verb),
+        *(particles.options() if verb == "simulate" else ()),
         *output.options(f"lazyscope-{verb}-{kind}.png"),
     ]
 

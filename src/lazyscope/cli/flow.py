@@ -1,0 +1,172 @@
+"""`lazyscope flow quadratic`: the risk along training, by gradient flow and at a finite step size, without a sample."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lazyscope.cli import grammar, output, risks
+from lazyscope.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from lazyscope.problems import QuadraticTarget
+    from lazyscope.regimes import Trained
+
+_REGIMES = ("rf", "nt", "nn")
+_HELP = """\
+Risk against time t = Σε along gradient flow, for a quadratic target and σ = u²: the limit ε → 0 of one-pass SGD. With
+--step-size also the risk that SGD has at that step size, its noise included.
+
+\b
+lazyscope flow quadratic --d 100 --width 50 --times 0,1,10,100
+lazyscope flow quadratic --regime nn --step-size 0.002 --times 1:300:12log --plot
+lazyscope flow quadratic --regime nt,nn --alpha 10 --out lazy.csv
+"""
+
+
+def _regimes(owner: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return name → regime of those asked for; all arguments are checked here."""
+    from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
+
+    known = _REGIMES if options["step_size"] is None else _REGIMES[1:]
+    names = [name.strip().lower() for name in (options["regime"] or ",".join(known)).split(",")]
+    if set(names) - set(known) or len(set(names)) < len(names):
+        must = f"name each of {', '.join(known)} at most once, with commas"
+        advice = "" if known == _REGIMES else "Random features are fitted, not trained by SGD."
+        raise InvalidParameter.of(owner, "--regime", must, repr(options["regime"]), advice)
+    scales: dict[str, Any] = risks.scales_of(owner, options, names)
+    makers: dict[str, Any] = {"rf": RandomFeatures, "nt": NeuralTangent, "nn": lambda: Trained(**scales)}
+    return {name: makers[name]() for name in names}
+
+
+def _times(owner: str, options: dict[str, Any]) -> Any:
+    """Return the times asked for; with a step size the nearest whole numbers of steps, each once."""
+    import numpy as np
+
+    times = np.array(grammar.parse(options["times"], owner, "--times").values)
+    size = options["step_size"]
+    if size is None:
+        return times
+    if not 0.0 < size < float("inf"):
+        raise InvalidParameter.of(owner, "--step-size", "be positive", f"{size:g}", "Pass one like 0.002.")
+    if not np.all(np.isfinite(times)) or np.any(np.diff(times) <= 0.0) or times[0] < 0.0:
+        must = "be finite and ascending, from 0 on"
+        raise InvalidParameter.of(owner, "--times", must, repr(options["times"]), "Sort them.")
+    return np.unique(np.maximum(np.rint(times / size), 1.0)) * size
+
+
+def _run(options: dict[str, Any]) -> None:
+    import xarray as xr
+
+    from lazyscope import plotting
+    from lazyscope.cli.terminal import progress_bar
+    from lazyscope.limits.flow import flow as line_of
+
+    owner = "lazyscope flow quadratic"
+    wanted = output.Wanted.of(owner, options)
+    regimes, times = _regimes(owner, options), _times(owner, options)
+    problem: Any = risks.problem_of(owner, "quadratic", options)
+    N = max(1, problem.d // 2) if options["width"] is None else options["width"]
+    lines = []
+    with progress_bar():
+        for name, regime in regimes.items():
+            layer = {"second_layer": options["second_layer"]} if name == "nn" else {}
+            line = line_of(problem, regime, width=N, times=times, seed=options["seed"], **layer)
+            if options["step_size"] is not None:
+                line = _with_steps(line, problem, regime, N, options, layer)
+            lines.append(line)
+    risk = xr.concat(
+        [line[[name for name in ("risk", "finite_step", "finite_step_stderr") if name in line]] for line in lines],
+        "regime",
+        data_vars="all",
+        coords="minimal",
+        compat="override",
+        combine_attrs="override",
+        join="outer",
+    )
+    whole = risk.assign_coords(regime=[line.attrs["label"] for line in lines])
+    for line in lines:
+        if "learned" in line:
+            whole = whole.merge(line[["learned", "reached"]], combine_attrs="override")
+    told = {"regime": f"{'; '.join(line.attrs['regime'] for line in lines)}; N = {N}", "label": "flow", "claim": "flow"}
+    whole = whole.assign_attrs(**told)
+    output.deliver(wanted, whole, lambda: plotting.against_time(whole), _show)
+
+
+def _with_steps(
+    line: xr.Dataset, problem: QuadraticTarget, regime: Trained, N: int, options: dict[str, Any], layer: Any
+) -> xr.Dataset:
+    """Add the risk at the finite step size, at the same times."""
+    import numpy as np
+
+    from lazyscope.limits.finite_step import finite_step
+
+    batch, size = options["batch"], options["step_size"]
+    samples = np.rint(line.time.values / size).astype(np.int64) * batch
+    how = {"step_size": size, "batch": batch, "samples": samples, "seed": options["seed"]}
+    found = finite_step(problem, regime, width=N, **how, **layer)
+    stderr = found.stderr.values if "stderr" in found else np.zeros(samples.size)
+    return line.assign(finite_step=("time", found.risk.values), finite_step_stderr=("time", stderr))
+
+
+def _show(result: xr.Dataset) -> None:
+    """Print a line a time: the risk of each regime, and how many directions the network has learned."""
+    from lazyscope.cli.terminal import console, size, table, with_error
+
+    out, names, d = console(), result.regime.values.tolist(), result.sizes.get("direction")
+    stepped = names if "finite_step" in result else []
+    grid = table("time", *names, *(f"{name}, finite steps" for name in stepped), *(["learned"] if d else []))
+    for t in range(result.sizes["time"]):
+        here = result.isel(time=t)
+        cells = [f"{float(here.risk.sel(regime=name)):.5f}" for name in names]
+        for name in stepped:
+            one = here.sel(regime=name)
+            cells.append(with_error(float(one.finite_step), float(one.finite_step_stderr) or None, 5))
+        if d:
+            missing = (here.learned.values < 0.5).tolist()
+            cells.append(f"{[*missing, True].index(True)} of {d}")
+        grid.add_row(size(float(here.time)), *cells)
+    out.print(f"{result.attrs['problem']}; {result.attrs['regime']}", soft_wrap=True)
+    out.print(grid)
+    if d:
+        out.print("learned: how many of the largest eigendirections of B the network has, each by half at least.")
+    out.print(f"{result.attrs['theorem']} [{result.attrs['citations']}]", soft_wrap=True)
+
+
+_PARAMS: list[click.Parameter] = [
+    *risks.PROBLEMS["quadratic"][2],
+    click.Option(["--regime"], help="Which of rf, nt, nn, with commas; by default all, or nt,nn with --step-size."),
+    *risks.scale_options(),
+    click.Option(["--width"], type=int, help="N; d/2 by default."),
+    click.Option(
+        ["--times"], default="0.1:1000:13log", show_default=True, help=f"t, ascending: {grammar.GRAMMAR}, but inf."
+    ),
+    click.Option(
+        ["--second-layer"],
+        default="trained",
+        show_default=True,
+        help="Of nn: trained from 0, or fixed to 1 as in Theorem 3.",
+    ),
+    click.Option(["--step-size"], type=float, help="ε of SGD: adds its risk at finite steps, for nt and nn."),
+    click.Option(["--batch"], type=int, default=100, show_default=True, help="Samples a step of SGD."),
+    click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed of the weights."),
+    *output.options("lazyscope-flow-quadratic.png"),
+]
+
+flow = click.Group(
+    "flow",
+    commands=[
+        click.Command(
+            "quadratic",
+            callback=lambda **options: _run(options),
+            params=_PARAMS,
+            help=_HELP,
+            short_help="Quadratic target: y = b₀ + ⟨x, Bx⟩ with x ~ N(0, I).",
+        )
+    ],
+    help="Risk along training: gradient flow on the population risk, and SGD at a finite step size, both predicted.",
+    short_help="Risk along training, predicted.",
+)

@@ -1,0 +1,161 @@
+"""The command line along training: `flow`, the regime mf of `simulate`, output scales; it says what Python computes."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from click.testing import CliRunner
+
+import lazyscope as ls
+from lazyscope.cli import main
+
+TARGET = ls.QuadraticTarget.exponential(12)
+
+
+def run(*args, code=0):
+    result = CliRunner().invoke(main, [str(arg) for arg in args])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+FLOW = ("flow", "quadratic", "--d", 12, "--width", 6, "--seed", 3)
+
+
+def test_flow_says_what_python_computes(here):
+    said = json.loads(run(*FLOW, "--times", "0,1,20", "--json").stdout)["results"][0]
+    assert said["coords"]["regime"] == ["RF", "NT", "NN"] and said["coords"]["time"] == [0.0, 1.0, 20.0]
+    regimes = (ls.RandomFeatures(), ls.NeuralTangent(), ls.Trained())
+    lines = [ls.flow(TARGET, regime, width=6, times=[0.0, 1.0, 20.0], seed=3) for regime in regimes]
+    assert said["data"]["risk"] == [line.risk.values.tolist() for line in lines]
+    assert said["data"]["learned"] == lines[-1].learned.values.tolist()
+    table = run(*FLOW, "--times", "0,1,20", "--out", "a.csv").stdout
+    shares = lines[-1].learned.values[-1]
+    largest = int(np.argmin(np.append(shares >= 0.5, False)))
+    assert re.search(rf"^\s*20 .* {float(lines[-1].risk[-1]):.5f} +{largest} of 12$", table, re.MULTILINE)
+    rows = [line for line in Path("a.csv").read_text().splitlines() if not line.startswith("#")]
+    risks = [float(row["risk"]) for row in csv.DictReader(rows) if row["regime"] == "NN" and row["risk"]]
+    assert risks == lines[-1].risk.values.tolist()
+
+
+def test_flow_at_a_finite_step_size(here):
+    run(*FLOW, "--step-size", 0.01, "--batch", 20, "--times", "0.5:5:4", "--out", "a.nc", "--plot")
+    with xr.open_dataset("a.nc", engine="h5netcdf") as whole:
+        assert whole.regime.values.tolist() == ["NT", "NN"]
+        samples = np.rint(whole.time.values / 0.01).astype(int) * 20
+        for regime in (ls.NeuralTangent(), ls.Trained()):
+            how = {"step_size": 0.01, "batch": 20, "samples": samples, "seed": 3}
+            found = ls.finite_step(TARGET, regime, width=6, **how)
+            assert np.array_equal(whole.finite_step.sel(regime=regime.label), found.risk)
+            assert np.allclose(whole.risk.sel(regime=regime.label), found.flow, atol=1e-9)
+        assert not any(np.isnan(values).any() for values in whole.data_vars.values())
+    assert Path("lazyscope-flow-quadratic.png").stat().st_size > 10_000
+    assert "±" in run(*FLOW, "--regime", "nn", "--step-size", 0.01, "--times", "1,2").stdout
+
+
+def test_output_scales_go_to_every_verb():
+    said = json.loads(run(*FLOW, "--regime", "nn", "--alpha", 2, "--init", 1.5, "--times", 5, "--json").stdout)
+    rich = ls.Trained(alpha=2.0, init=1.5)
+    assert said["results"][0]["data"]["risk"] == [
+        ls.flow(TARGET, rich, width=6, times=[5.0], seed=3).risk.values.tolist()
+    ]
+    common = ("quadratic", "--d", 12, "--width", 6, "--regime", "nn", "--alpha", 2, "--init", 1.5, "--json")
+    said = json.loads(run("exact", *common).stdout)
+    assert said["results"][0]["data"]["risk"] == [float(ls.exact(TARGET, rich, width=6).risk)]
+    said = json.loads(run("simulate", *common, "--samples", 4000, "--batch", 20, "--step-sizes", "0.005").stdout)
+    plan = ls.SGD(steps=200, batch=20, step_sizes=(0.005,))
+    risk = float(ls.simulate(TARGET, rich, width=6, protocol=plan).risk)
+    assert said["results"][0]["data"]["risk"] == pytest.approx([risk], rel=1e-6)
+
+
+SHORT = ("--samples", 100, "--steps", 30, "--bound", 2, "--draws", 2, "--seed", 1)
+PLAN = {"samples": 100, "protocol": ls.ParticleDescent(30, 2.0), "draws": 2, "seed": 1}
+PROBLEMS = {
+    "quadratic": (("--d", 12), TARGET, "square"),
+    "mixture": (("--d", 12), ls.GaussianMixture.three_level(12), "square"),
+    "linear": (("--d", 5, "--noise", 0.5), ls.LinearTarget(noise=0.5), "relu"),
+    "labels": (("--d", 5, "--signal", 4), ls.LinearLabels(4.0), "relu"),
+    "parity": (("--d", 5), ls.SparseParity(5), "relu3"),
+    "monomial": (("--d", 5), ls.RidgeMonomial(5, 3), "relu3"),
+}
+
+
+@pytest.mark.parametrize("kind", PROBLEMS)
+def test_particles_on_every_problem(kind, here):
+    options, problem, sigma = PROBLEMS[kind]
+    command = ("simulate", kind, *options, "--regime", "mf", "--width", "3,6", *SHORT)
+    said = json.loads(run(*command, "--json", "--out", "a.nc", "--plot").stdout)["results"][0]
+    size = {"d": 5} if kind in ("linear", "labels") else {}
+    for i, N in enumerate((3, 6)):
+        result = ls.simulate(problem, ls.MeanField(N, sigma), **PLAN, **size)
+        of_width = [np.ravel(said["data"][name])[i] for name in ("risk", "stderr", "train")]
+        assert of_width == pytest.approx([float(result[name]) for name in ("risk", "stderr", "train")], rel=1e-6)
+    assert "3" in run(*command).stdout and Path("a.nc").exists()
+    assert Path(f"lazyscope-simulate-{kind}.png").stat().st_size > 10_000
+
+
+def test_particles_beside_other_regimes(here):
+    table = run(
+        "simulate", "quadratic", "--d", 12, "--regime", "rf,mf", "--width", "3,6", *SHORT, "--out", "a.nc"
+    ).stdout
+    assert re.search(r"N/d +N +RF +MF", table)
+    with xr.open_datatree("a.nc", engine="h5netcdf") as tree:
+        assert tree["MF"].trace.dims == ("width", "step")
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        ((*FLOW, "--times", "1,10,5"), "10 before 5"),
+        ((*FLOW, "--times", "-1,1"), "start at 0"),
+        ((*FLOW, "--times", "inf"), "infinite"),
+        ((*FLOW, "--times", ""), "--times"),
+        ((*FLOW, "--times", "2,1", "--step-size", 0.01), "ascending"),
+        ((*FLOW, "--step-size", 0), "--step-size"),
+        ((*FLOW, "--step-size", "nan"), "--step-size"),
+        ((*FLOW, "--step-size", 10), "step size below"),
+        ((*FLOW, "--step-size", 0.01, "--batch", 0), "batch"),
+        ((*FLOW, "--step-size", 0.01, "--regime", "rf"), "not trained by SGD"),
+        ((*FLOW, "--step-size", 0.01, "--regime", "nn", "--alpha", 2), "output scale"),
+        ((*FLOW, "--regime", "bayes"), "--regime"),
+        ((*FLOW, "--regime", "nn,nn"), "--regime"),
+        ((*FLOW, "--second-layer", "free"), "second_layer"),
+        ((*FLOW, "--times", "0", "--plot"), "two positive times"),
+        (("flow", "quadratic", "--d", 12, "--width", 0), "width"),
+        (("flow", "quadratic", "--B", "missing.npy"), "no such file"),
+        ((*FLOW, "--alpha", 0), "alpha"),
+        ((*FLOW, "--init", -1), "init"),
+        ((*FLOW, "--regime", "nt", "--alpha", 2), "--alpha"),
+        (("exact", "quadratic", "--d", 9, "--regime", "rf,nt", "--alpha", 2), "--alpha"),
+        (("exact", "quadratic", "--d", 9, "--regime", "mf"), "Use simulate"),
+        (("exact", "quadratic", "--d", 9, "--regime", "nn", "--alpha", 2, "--activation", "relu"), "Use simulate"),
+        (("compare", "quadratic", "--d", 9, "--regime", "mf"), "--regime"),
+        (("simulate", "quadratic", "--d", 9, "--steps", 5), "--steps"),
+        (("simulate", "parity", "--bound", 1), "--bound"),
+        (("simulate", "quadratic", "--d", 9, "--regime", "mf", "--steps", 0), "steps"),
+        (("simulate", "quadratic", "--d", 9, "--regime", "mf", "--bound", 0), "bound"),
+        (("simulate", "quadratic", "--d", 9, "--regime", "mf", "--width", 0), "width"),
+        (("simulate", "quadratic", "--d", 9, "--regime", "mf", "--samples", 1), "not all the same"),
+        (("simulate", "mixture", "--d", 9, "--regime", "mf", "--activation", "sign"), "derivative"),
+        (("simulate", "linear", "--regime", "nn"), "--regime"),
+        (("simulate", "linear", "--steps", 5), "--steps"),
+        (("simulate", "labels", "--regime", "mf", "--isotropic"), "--isotropic"),
+        (("simulate", "linear", "--regime", "mf", "--surrogate"), "--surrogate"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_two(here, args, word):
+    result = run(*args, code=2)
+    assert result.stdout == "" and re.fullmatch(r"lazyscope: error: [^\n]+\n", result.stderr)
+    assert word in result.stderr
+    assert list(here.iterdir()) == []
