@@ -189,6 +189,14 @@ def test_the_report_takes_every_problem():
         assert float(found.convexity) >= 0.0 and np.all(found.risk.values >= float(found.lower_bound))
 
 
+def test_no_rate_is_fitted_where_nothing_is_left():
+    """σ = u² on the quadratic target: as many particles as eigenvectors are the minimum, and there is no excess."""
+    found = ls.mean_field(
+        ls.QuadraticTarget([1.0, 0.5]), activation="square", particles=[8, 16], samples=100, steps=300, bound=0.5
+    )
+    assert bool(found.certified) and np.all(found.excess < 1e-5) and "exponent" not in found
+
+
 PARITY, MF = ls.SparseParity(4), ls.MeanField(3)
 BAD = {
     "no samples": lambda: ls.simulate(PARITY, MF),

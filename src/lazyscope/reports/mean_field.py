@@ -28,6 +28,8 @@ from lazyscope.weights import generator
 if TYPE_CHECKING:
     import xarray as xr
 
+_RESOLVED = 1e-5  # excess that descent in float32 can tell from none
+
 
 @dataclass(frozen=True, eq=False)
 class ParticlesDraw:
@@ -117,7 +119,8 @@ def mean_field(
     -------
     xarray.Dataset
         Over `particles`: `risk` and `stderr`, `excess` over `minimum`; `exponent` and `exponent_stderr`, the slope of
-        log excess against log N; over `atom`: `minimum_risk` and `gap`; `certified`; `convexity`, the least of
+        log excess against log N over those N whose excess is above 1e-5 (left out where fewer than two have one); over
+        `atom`: `minimum_risk` and `gap`; `certified`; `convexity`, the least of
         (1−t)R(ρ₀) + tR(ρ₁) − R((1−t)ρ₀ + tρ₁) over pairs of ends and t, never negative, and `bump`, the most by which
         the risk exceeds its chord along a straight line in the weights.
 
@@ -156,7 +159,8 @@ def assemble(work: list[ParticlesDraw], rows: list[Row]) -> xr.Dataset:
     table = np.array([ends[N] for N in widths])
     minimum = float(least["risk"][-1] - min(least["gap"][-1], least["risk"][-1]) * float(least["certified"]))
     excess = table - float(least["risk"][-1])
-    slope, spread = exponents(np.array(widths, dtype=float), np.maximum(excess, 1e-12))
+    resolved = np.all(excess > _RESOLVED, axis=1)
+    slope, spread = exponents(np.array(widths, dtype=float)[resolved], excess[resolved])
     mean, stderr = over_draws(table)
     traces = {N: next(r for one, r in zip(work[1:], rows[1:], strict=True) if one.particles == N) for N in widths}
     return xr.Dataset(
@@ -164,8 +168,7 @@ def assemble(work: list[ParticlesDraw], rows: list[Row]) -> xr.Dataset:
             "risk": ("particles", mean),
             "stderr": ("particles", stderr),
             "excess": ("particles", excess.mean(axis=1)),
-            "exponent": float(slope),
-            "exponent_stderr": float(spread),
+            **({"exponent": float(slope), "exponent_stderr": float(spread)} if resolved.sum() > 1 else {}),
             "minimum": float(least["risk"][-1]),
             "lower_bound": minimum,
             "certified": bool(least["certified"]),
@@ -186,6 +189,17 @@ def assemble(work: list[ParticlesDraw], rows: list[Row]) -> xr.Dataset:
 
 def convexity(draw: ParticlesDraw) -> tuple[float, float]:
     """Return the least slack of convexity along mixtures of two ends, and the largest bump between their weights."""
+    mixtures, straight = between(draw, np.linspace(0.0, 1.0, 11))
+    chord = np.linspace(mixtures[0], mixtures[-1], 11)
+    inside = slice(1, -1)
+    return float(np.min((chord - mixtures)[inside])), float(np.max((straight - chord)[inside]))
+
+
+def between(draw: ParticlesDraw, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the risk on the way from the end of one short descent to that of another, at shares t of the way.
+
+    Along mixtures of the two measures, (1 − t)ρ₀ + tρ₁, and along the straight line between their weights.
+    """
     sigma, sample = as_activation(draw.activation), draw.sample()
     first, second = (replace(draw, number=k, steps=min(draw.steps, 300)).descended()[0] for k in (0, 1))
     X, y = sample.X.astype(np.float64), sample.y.astype(np.float64)
@@ -193,14 +207,12 @@ def convexity(draw: ParticlesDraw) -> tuple[float, float]:
     def risk(masses: FloatArray, W: FloatArray, c: float) -> float:
         return float(np.mean((y - sigma(X @ W) @ masses - c) ** 2))
 
-    ends = [risk(*first.mixed(second, t)) for t in (0.0, 1.0)]
-    slack, bump = np.inf, -np.inf
-    for t in np.linspace(0.1, 0.9, 9):
-        chord = (1.0 - t) * ends[0] + t * ends[1]
-        slack = min(slack, chord - risk(*first.mixed(second, float(t))))
+    mixtures, straight = [], []
+    for t in shares.tolist():
+        mixtures.append(risk(*first.mixed(second, t)))
         a, W, c = ((1.0 - t) * one + t * other for one, other in zip(_plain(first), _plain(second), strict=True))
-        bump = max(bump, risk(a / len(a), W, float(c)) - chord)
-    return slack, bump
+        straight.append(risk(a / len(a), W, float(c)))
+    return np.array(mixtures), np.array(straight)
 
 
 def _plain(rho: Particles) -> tuple[FloatArray, FloatArray, FloatArray]:
