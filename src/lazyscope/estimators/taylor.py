@@ -23,6 +23,7 @@ from lazyscope.estimators.base import blocks, generator, input_scale
 from lazyscope.estimators.labels import LabelledMixin, signs
 from lazyscope.estimators.targets import TargetsMixin
 from lazyscope.regimes import Taylor
+from lazyscope.simulate.blas import threads_for
 from lazyscope.simulate.randomized import Fit, NoisySGD, train
 from lazyscope.simulate.taylor import TaylorModel
 
@@ -120,7 +121,8 @@ def _fitted(
     """Train, with a third of the step size where it diverges."""
     for attempt in range(_ATTEMPTS):
         try:
-            return train(model, X, y, order, signs=signs, protocol=protocol, rng=rng)
+            with threads_for(protocol.batch * model.m * model.d):
+                return train(model, X, y, order, signs=signs, protocol=protocol, rng=rng)
         except NotConverged:
             if attempt == _ATTEMPTS - 1:
                 raise
