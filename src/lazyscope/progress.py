@@ -48,3 +48,22 @@ def within() -> Iterator[None]:
         return
     with reporting(lambda done, total, what: outer(0, 0, what)):
         yield
+
+
+@contextmanager
+def observing(observer: Callable[[], None]) -> Iterator[None]:
+    """Inside this block `observer` is called whenever progress is reported; it may raise, to end the work.
+
+    >>> with observing(lambda: print("still there")):
+    ...     report(1, 2, "N = 45")
+    still there
+    """
+    outer = _reporter.get()
+
+    def both(done: int, total: int, what: str) -> None:
+        observer()
+        if outer is not None:
+            outer(done, total, what)
+
+    with reporting(both):
+        yield

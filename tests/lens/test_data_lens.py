@@ -1,6 +1,7 @@
 """The data lens as a whole: what it says of noise and of planted data, its report, its budget, its command."""
 
 import json
+import time
 from html.parser import HTMLParser
 
 import numpy as np
@@ -12,10 +13,11 @@ import lazyscope as ls
 from lazyscope.cli import main
 from lazyscope.errors import InvalidParameter
 from lazyscope.lens import verdict
-from lazyscope.lens.budget import Budget
+from lazyscope.lens.budget import Budget, OutOfTime
 from lazyscope.lens.measuring import Cell, Measured, measure
 from lazyscope.lens.preparing import folds
 from lazyscope.lens.table import from_arrays
+from lazyscope.progress import report
 
 
 @pytest.fixture(scope="module")
@@ -127,9 +129,30 @@ def test_a_budget_is_kept_and_what_it_left_out_is_said():
     budget = Budget(10.0, clock=Clock())
     found = measure(folds(table, 2, 0), "regression", [10, 20], budget, 0)
     assert found.losses and found.skipped
-    assert budget.clock.now < 10.0 + 3.0  # a look to decide, two to time the fit
+    # the look that ends a fit, two that time it, and one for each setting that is left out
+    assert budget.clock.now <= 10.0 + 0.25 * (3 + len(found.skipped))
+    assert {cell.regime for cell in found.losses} == {"RF", "NT"}  # cheap, and compared in the verdict: first
     with pytest.raises(InvalidParameter, match="long enough for one fit"):
         measure(folds(table, 2, 0), "regression", [10], Budget(1e-3, clock=Clock()), 0)
+
+
+def test_work_that_nobody_has_timed_is_ended_with_the_budget():
+    """A first fit of a kind may try; its reports of progress end it."""
+    budget = Budget(1.0, kept=0.25, clock=iter([0.0, 0.5, 0.7, 0.8]).__next__)
+    with pytest.raises(OutOfTime), budget.ending():
+        for step in range(5):
+            report(step, 5, "training")
+    assert step == 2
+
+
+def test_a_short_budget_is_kept_by_the_clock():
+    X = np.random.default_rng(0).standard_normal((600, 10))
+    start = time.perf_counter()
+    found = ls.lens(X, X[:, 0] * X[:, 1], budget=6)
+    found.html()
+    # one fit of a kind without a rate, and pictures on a busy machine, may run over; all of it would take a minute
+    assert time.perf_counter() - start < 12
+    assert any("did not fit into 6 s" in note for note in found.notes)
 
 
 def test_the_command_prints_writes_and_refuses(tmp_path):

@@ -1,13 +1,15 @@
-"""A time budget: how long is left, and whether the next piece of work still fits into it."""
+"""A time budget: how long is left, whether the next piece of work fits into it, and an end for one that does not."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from lazyscope.errors import InvalidParameter
+from lazyscope.progress import observing
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
 
@@ -28,9 +30,15 @@ Got 'soon' instead.
     return float(found[1]) * _UNITS[found[2]]
 
 
+class OutOfTime(Exception):
+    """Raised inside work that has used up its budget."""
+
+
 @dataclass
 class Budget:
-    """Seconds in all, and what a unit of each kind of work has been seen to take.
+    """Seconds in all, from now on, and what a unit of each kind of work has been seen to take.
+
+    `kept` are seconds for what comes after the work: a report to be written.
 
     >>> ticks = iter([0.0, 0.0, 2.0, 2.0, 2.0])
     >>> budget = Budget(10.0, clock=lambda: next(ticks))
@@ -41,6 +49,7 @@ class Budget:
     """
 
     seconds: float
+    kept: float = 0.0
     clock: Callable[[], float] = time.perf_counter
     rates: dict[str, float] = field(default_factory=dict)
 
@@ -50,11 +59,22 @@ class Budget:
     @property
     def left(self) -> float:
         """Seconds that are left."""
-        return self.seconds - (self.clock() - self.start)
+        return self.seconds - self.kept - (self.clock() - self.start)
 
     def fits(self, kind: str, units: float) -> bool:
         """Whether so many units of this kind of work can be expected to end in time; unknown kinds may try."""
         return self.left > self.rates.get(kind, 0.0) * units
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Inside this block, work that reports its progress is ended by `OutOfTime` when nothing is left."""
+
+        def stop() -> None:
+            if self.left < 0:
+                raise OutOfTime
+
+        with observing(stop):
+            yield
 
     def measuring(self, kind: str, units: float) -> _Measuring:
         """Time a piece of work, to judge the next by it."""

@@ -17,7 +17,7 @@ from lazyscope.lens.measuring import Measured, measure, middle_of
 from lazyscope.lens.page import write
 from lazyscope.lens.preparing import folds as folds_of
 from lazyscope.lens.preparing import whole
-from lazyscope.lens.quadratic_part import QuadraticPart, Whitening, directions, quadratic_part
+from lazyscope.lens.quadratic_part import QuadraticPart, Whitening, directions, quadratic_part, strongest
 from lazyscope.lens.regimes import NAMES
 from lazyscope.lens.table import Table, Task
 from lazyscope.progress import report
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 WIDTHS = (32, 128, 512)
 _MOST_ROWS = 10_000
-_FOR_FITS = 0.93  # of the budget: the last fit may take longer than expected, and the report takes a second
+_FOR_REPORT = (0.05, 2.0)  # of the budget, and seconds: the last fit may take longer than expected, pictures take two
+_FOR_FORECASTS = 0.05  # of the budget: no further width is begun after it
 _FORECAST_WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 
 
@@ -86,11 +87,11 @@ def data_lens(
     *,
     widths: Sequence[int] = WIDTHS,
     folds: int = 5,
-    budget: str | float = "2m",
+    budget: str | float | Budget = "2m",
     seed: int = 0,
     rows: int = _MOST_ROWS,
 ) -> DataLens:
-    """Look at a table: train, estimate, predict, judge.
+    """Look at a table: train, estimate, predict, judge. A budget may run already.
 
     >>> from lazyscope.lens.table import from_arrays
     >>> rng = np.random.default_rng(0)
@@ -99,8 +100,8 @@ def data_lens(
     >>> lens.part.significant, sorted(lens.dataset.data_vars)[:3]
     (True, ['baseline', 'error', 'forecast'])
     """
-    allowed = seconds_of(budget, "lens")
-    clock = Budget(_FOR_FITS * allowed)
+    clock = budget if isinstance(budget, Budget) else Budget(seconds_of(budget, "lens"))
+    clock.kept = min(_FOR_REPORT[0] * clock.seconds + _FOR_REPORT[1], 0.3 * clock.seconds)
     sizes = tuple(int(width) for width in np.atleast_1d(whole_numbers(widths, "lens", "widths")))
     if len(set(sizes)) != len(sizes):
         raise InvalidParameter.of("lens", "widths", "be different numbers", sizes)
@@ -114,14 +115,16 @@ def data_lens(
     shown: tuple[int, ...] = ()
     if part is not None:
         shown = tuple(width for width in _FORECAST_WIDTHS if width <= max(32, 16 * len(part.beta)))  # flat beyond
+        until = clock.left - _FOR_FORECASTS * clock.seconds
         try:
-            expected = forecast.unexplained(part, shown, seed=seed)
+            expected = forecast.unexplained(part, shown, seed, enough=lambda: clock.left < until)
         except LazyscopeError as error:
             notes += (f"no forecast: {error}",)
+        shown = shown[: len(next(iter(expected.values()), ()))]
     measured = measure(parts, table.task, sizes, clock, seed)
     if measured.skipped:
         planned = len(measured.skipped) + len(measured.losses)
-        notes += (f"{len(measured.skipped)} of {planned} settings did not fit into {allowed:g} s",)
+        notes += (f"{len(measured.skipped)} of {planned} settings did not fit into {clock.seconds:g} s",)
     return DataLens(
         about=str(table),
         task=table.task,
@@ -131,7 +134,7 @@ def data_lens(
         seed=seed,
         part=part,
         forecast=expected,
-        forecast_widths=shown if expected else (),
+        forecast_widths=shown,
         notes=notes,
     )
 
@@ -166,8 +169,7 @@ def _quadratic(table: Table) -> tuple[QuadraticPart | None, tuple[str, ...]]:
         return quadratic_part(Z, table.y), notes
     classes = np.unique(table.y)
     targets: list[Any] = [np.where(table.y == c, 1.0, -1.0) for c in (classes if len(classes) > 2 else classes[1:])]
-    found = [quadratic_part(Z, y) for y in targets]
-    best = int(np.argmax([part.quadratic for part in found]))
-    if len(found) > 1:
+    best, part = strongest(Z, targets)
+    if len(targets) > 1:
         notes += (f"the quadratic part is that of class {classes[best]} against the rest, the largest",)
-    return found[best], notes
+    return part, notes

@@ -9,7 +9,7 @@ linear function. The rest, noise and higher orders, is counted as out of reach.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from lazyscope import verbs
 from lazyscope.checks import FloatArray
 from lazyscope.lens.quadratic_part import QuadraticPart
 from lazyscope.problems import LinearTarget, QuadraticTarget
+from lazyscope.progress import within
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
+from lazyscope.simulate.blas import threads_for
 
 REGIMES = {
     "RF": RandomFeatures("relu"),
@@ -41,7 +43,8 @@ def quadratic_risks(B: FloatArray, widths: Sequence[int], seed: int = 0) -> dict
         found = verbs.exact(target, REGIMES[name], width=width, draws=_draws(name, width), seed=seed)
         return float(found.risk)
 
-    return {name: np.array([risk(name, width) for width in widths]) for name in REGIMES}
+    with threads_for(0), within():  # hundreds of small products: a second thread that is busy would be waited for
+        return {name: np.array([risk(name, width) for width in widths]) for name in REGIMES}
 
 
 def _draws(name: str, width: int) -> int:
@@ -62,15 +65,25 @@ def linear_risk(widths: Sequence[int], d: int) -> FloatArray:
     return np.asarray(found.risk.values).reshape(len(psi1))
 
 
-def unexplained(part: QuadraticPart, widths: Sequence[int], seed: int = 0) -> dict[str, FloatArray]:
+def unexplained(
+    part: QuadraticPart, widths: Sequence[int], seed: int = 0, enough: Callable[[], bool] = lambda: False
+) -> dict[str, FloatArray]:
     """Return the share of the variance that each regime leaves unexplained at each width, at best.
 
-    A quadratic part that does not stand out from noise is counted as out of reach.
+    A quadratic part that does not stand out from noise is counted as out of reach. Where it is `enough` after a width,
+    the wider ones, which take longer, are left out.
     """
-    none = np.zeros(len(widths))
-    second = quadratic_risks(part.B, widths, seed=seed) if part.significant else dict.fromkeys(REGIMES, none + 1.0)
-    first = {"RF": linear_risk(widths, len(part.beta)) if part.linear > 0 else none}
+    second: dict[str, list[float]] = {name: [] for name in REGIMES}
+    for width in widths:
+        risks = quadratic_risks(part.B, [width], seed) if part.significant else dict.fromkeys(REGIMES, np.ones(1))
+        for name, risk in risks.items():
+            second[name].append(float(risk[0]))
+        if enough():
+            break
+    told = widths[: len(second["NN"])]
+    none = np.zeros(len(told))
+    first = {"RF": linear_risk(told, len(part.beta)) if part.linear > 0 else none}
     return {
-        name: np.asarray(part.rest + part.linear * first.get(name, none) + part.quadratic * second[name])
+        name: np.asarray(part.rest + part.linear * first.get(name, none) + part.quadratic * np.array(second[name]))
         for name in REGIMES
     }

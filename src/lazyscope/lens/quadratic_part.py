@@ -14,7 +14,8 @@ one before it, degrees of freedom counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -107,32 +108,47 @@ def quadratic_part(Z: FloatArray, y: FloatArray) -> QuadraticPart:
     >>> part.B.round(1)[1, 1], part.beta.round(1)[0], part.significant
     (np.float64(2.0), np.float64(1.0), True)
     """
+    return strongest(Z, [y])[1]
+
+
+def strongest(Z: FloatArray, targets: Sequence[FloatArray]) -> tuple[int, QuadraticPart]:
+    """Return which of several targets has the largest quadratic part, and its parts; one decomposition for all."""
     n, d = Z.shape
     if n < 2 or directions(n, d) < d or d == 0:
         must = f"have {_PER_COEFFICIENT:g} rows for each of its d(d + 3)/2 + 1 coefficients"
         raise InvalidParameter.of("quadratic_part", "Z", must, f"shape {Z.shape}", "Pass fewer directions.")
-    y = y - y.mean()
-    variance = float(np.mean(y * y))
-    if variance == 0.0:
-        raise InvalidParameter.of("quadratic_part", "y", "vary", "a constant")
     features = hermite_features(Z)
     features -= features.mean(axis=0)
-    coefficients, v, after_second = _least_squares(features, y)
-    beta, _, after_first = _least_squares(features[:, :d], y)
-    second, p = coefficients[d:], features.shape[1]
+    first, both = _Design.of(features[:, :d]), _Design.of(features)
+    found = [_parts(first, both, y) for y in targets]
+    best = int(np.argmax([part.quadratic for part, _ in found]))
+    part, v = found[best]
+    return best, replace(part, B=_debiased(part.B, n, v))
+
+
+def _parts(first: _Design, both: _Design, y: FloatArray) -> tuple[QuadraticPart, float]:
+    """Return the parts of one target, B as least squares has it, and the variance of its coefficients."""
+    (n, d), p = first.Phi.shape, both.Phi.shape[1]
+    y = y - y.mean()
+    energy = float(y @ y)
+    if energy == 0.0:
+        raise InvalidParameter.of("quadratic_part", "y", "vary", "a constant")
+    beta, _, after_first = first.fit(y)
+    coefficients, v, after_second = both.fit(y)
     # mean squares left over: nothing, β, β and B
-    left = [variance * n / (n - 1), after_first / (n - 1 - d), after_second / (n - 1 - p)]
+    left = [energy / (n - 1), after_first / (n - 1 - d), after_second / (n - 1 - p)]
     linear = max(0.0, 1.0 - left[1] / left[0])
     quadratic = max(0.0, (left[1] - left[2]) / left[0])
-    return QuadraticPart(
+    part = QuadraticPart(
         beta=beta,
-        B=_debiased(_matrix(second, d), n, v, float(second @ second) - len(second) * v),
+        B=_matrix(coefficients[d:], d),
         linear=linear,
         quadratic=quadratic,
         rest=max(0.0, 1.0 - linear - quadratic),
-        linear_z=_standing_out(n * variance, after_first, d, n - 1 - d),
+        linear_z=_standing_out(energy, after_first, d, n - 1 - d),
         quadratic_z=_standing_out(after_first, after_second, p - d, n - 1 - p),
     )
+    return part, v
 
 
 def _standing_out(before: float, after: float, parameters: int, freedom: int) -> float:
@@ -160,17 +176,28 @@ def stein(Z: FloatArray, y: FloatArray) -> FloatArray:
     return np.asarray(0.5 * ((Z * y[:, None]).T @ Z / len(y) - np.mean(y) * np.eye(Z.shape[1])))
 
 
-def _least_squares(Phi: FloatArray, y: FloatArray) -> tuple[FloatArray, float, float]:
-    """Return coefficients, the mean variance that sampling gives one of them, s² Tr(G⁻¹)/p, and the squares left."""
-    n, p = Phi.shape
-    values, vectors = np.linalg.eigh(Phi.T @ Phi)
-    alive = values > 1e-8 * values[-1]
-    values, vectors = values[alive], vectors[:, alive]
-    coefficients = vectors @ ((vectors.T @ (Phi.T @ y)) / values)
-    left = y - Phi @ coefficients
-    squares = float(left @ left)
-    s2 = squares / max(1, n - 1 - int(np.count_nonzero(alive)))
-    return coefficients, s2 * float(np.sum(1.0 / values)) / p, squares
+@dataclass(frozen=True, eq=False)
+class _Design:
+    """Features Φ, (n, p), and the eigenvectors of ΦᵀΦ that are not of value zero."""
+
+    Phi: FloatArray
+    values: FloatArray
+    vectors: FloatArray
+
+    @classmethod
+    def of(cls, Phi: FloatArray) -> _Design:
+        values, vectors = np.linalg.eigh(Phi.T @ Phi)
+        alive = values > 1e-8 * values[-1]
+        return cls(Phi, values[alive], vectors[:, alive])
+
+    def fit(self, y: FloatArray) -> tuple[FloatArray, float, float]:
+        """Return coefficients, the mean variance that sampling gives one, s² Tr(G⁻¹)/p, and the squares left."""
+        n, p = self.Phi.shape
+        coefficients = self.vectors @ ((self.vectors.T @ (self.Phi.T @ y)) / self.values)
+        left = y - self.Phi @ coefficients
+        squares = float(left @ left)
+        s2 = squares / max(1, n - 1 - len(self.values))
+        return coefficients, s2 * float(np.sum(1.0 / self.values)) / p, squares
 
 
 def _matrix(second: FloatArray, d: int) -> FloatArray:
@@ -181,8 +208,10 @@ def _matrix(second: FloatArray, d: int) -> FloatArray:
     return B
 
 
-def _debiased(B: FloatArray, n: int, v: float, energy: float) -> FloatArray:
+def _debiased(B: FloatArray, n: int, v: float) -> FloatArray:
     """Take the noise out of the eigenvalues, and scale them so that 2‖B‖² is the energy without noise."""
+    d = len(B)
+    energy = 2.0 * float(np.sum(B * B)) - 0.5 * d * (d + 1) * v
     if energy <= 0:
         return np.zeros_like(B)
     values, vectors = np.linalg.eigh(B)

@@ -225,7 +225,7 @@ def _target(column: pd.Series, name: str, task: str | None) -> tuple[Any, Task]:
         if values > FEW_CATEGORIES:
             got = f"{name!r} with {values} different {'numbers' if numeric else 'texts'}"
             raise InvalidParameter.of(_OWNER, "target", f"hold at most {FEW_CATEGORIES} classes", got)
-        return np.asarray(column, dtype=np.float64 if numeric else str), chosen
+        return np.asarray(column, dtype=str if not numeric else np.int64 if whole else np.float64), chosen
     return np.asarray(column, dtype=np.float64), chosen
 
 

@@ -60,6 +60,10 @@ def _network(subject: Any) -> Any:
 
 
 def _data(subject: Any, x: Any, y: Any, options: dict[str, Any]) -> DataLens:
+    from lazyscope.lens.budget import Budget, seconds_of
+
+    if "budget" in options:  # runs while libraries are loaded and files read
+        options = {**options, "budget": Budget(seconds_of(options["budget"], "lens"))}
     import pandas as pd
 
     from lazyscope.lens import table

@@ -92,7 +92,8 @@ def sentence(measured: Measured, samples: int, width: int) -> str:
     if found is None:
         best = min(measured.losses, key=lambda cell: measured.mean(cell)[0])
         name, error = NAMES[best.regime], measured.mean(best)[0]
-        return f"Among what the budget allowed, {name} of width {best.width} do best (error {error:.3g})."
+        do = "do" if best.regime == "RF" else "does"
+        return f"Among what the budget allowed, {name} of width {best.width} {do} best (error {error:.3g})."
     network = Cell("NN", found.width, samples)
     error = measured.mean(network)[0]
     against = f"against {'random features' if found.lazy == 'RF' else 'the tangent model'}, the best lazy regime"
