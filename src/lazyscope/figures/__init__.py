@@ -41,6 +41,9 @@ FIGURES = {
     "separability": "The probability that data are separable, around the threshold N/n",
     "flow": "Risk along training: gradient flow, and what finite steps add to it (Limitations, Figure 1, right)",
     "staircase": "Eigendirections learned one after another, the largest first, from small weights (the same, §2.3)",
+    "lazy-to-rich": "Risk and laziness against the output scale α, from NT to NN (Thermodynamic limits, Lazy training)",
+    "mean-field": "Particles against the best measure, its duality gap, convexity (the same, Mean field)",
+    "interpolation": "The smallest RF, NT and NN that fit n random labels, and what is left below (the same)",
 }
 
 
