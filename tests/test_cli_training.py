@@ -114,9 +114,64 @@ def test_particles_beside_other_regimes(here):
         assert tree["MF"].trace.dims == ("width", "step")
 
 
+def finite(value):
+    """Whether no number in a JSON value is NaN, nor an infinity in disguise of one."""
+    if isinstance(value, dict):
+        return all(map(finite, value.values()))
+    return all(map(finite, value)) if isinstance(value, list) else value == value and value != "nan"
+
+
+@pytest.mark.parametrize("draws", [1, 2])
+def test_reports_say_what_python_computes(draws, here):
+    common = ("--draws", draws, "--seed", 1)
+    command = ("report", "interpolation", "--n", 20, "--d", 4, "--regime", "rf,nt", *common)
+    said = json.loads(run(*command, "--json", "--out", "i.csv").stdout)["results"][0]
+    found = ls.interpolation(20, 4, kinds=["RF", "NT"], draws=draws, seed=1)
+    assert said["data"]["smallest"] == found.smallest.values.tolist() == [20.0, 5.0] and finite(said["data"])
+    assert re.search(r"^NT +5\.00", run(*command).stdout, re.MULTILINE)
+    command = (
+        "report",
+        "mean-field",
+        "labels",
+        "--d",
+        4,
+        "--particles",
+        "2,8",
+        "--samples",
+        60,
+        "--steps",
+        20,
+        *common,
+    )
+    said = json.loads(run(*command, "--json", "--out", "m.nc").stdout)["results"][0]
+    sizes = {"d": 4, "particles": [2, 8], "samples": 60, "steps": 20, "draws": draws, "seed": 1}
+    found = ls.mean_field(ls.LinearLabels(4.0), **sizes)
+    assert said["data"]["risk"] == pytest.approx(found.risk.values.tolist(), rel=1e-6) and finite(said["data"])
+    assert "best measure: " in run(*command).stdout
+    command = ("report", "lazy-to-rich", "--d", 4, "--width", 2, "--alpha", "1,100", *common)
+    said = json.loads(run(*command, "--json", "--out", "l.json").stdout)["results"][0]
+    found = ls.lazy_to_rich(ls.QuadraticTarget.exponential(4), width=2, alpha=[1.0, 100.0], draws=draws, seed=1)
+    assert said["data"]["end"] == pytest.approx(found.end.values.tolist(), rel=1e-6) and finite(said["data"])
+    assert f"{float(found.exact[0]):.4f}" in run(*command).stdout
+    assert {path.name for path in here.iterdir()} == {"i.csv", "m.nc", "l.json"}
+
+
 @pytest.mark.parametrize(
     ("args", "word"),
     [
+        (("report", "interpolation", "--n", 0), "n parameter"),
+        (("report", "interpolation", "--regime", "mf"), "RF, NT and NN"),
+        (("report", "interpolation", "--activation", "sign"), "derivative"),
+        (("report", "interpolation", "--width", "0"), "widths"),
+        (("report", "interpolation", "--n", 100, "--d", 5, "--activation", "square"), "few enough"),
+        (("report", "interpolation", "--out", "a.txt"), "--out"),
+        (("report", "lazy-to-rich", "--alpha", "-1"), "alpha"),
+        (("report", "lazy-to-rich", "--alpha", "inf"), "alpha"),
+        (("report", "lazy-to-rich", "--B", "missing.npy"), "no such file"),
+        (("report", "mean-field", "images"), "PROBLEM"),
+        (("report", "mean-field", "mixture", "--d", 3), "least 5"),
+        (("report", "mean-field", "parity", "--particles", "0"), "particles"),
+        (("report", "mean-field", "parity", "--bound", "0"), "bound"),
         ((*FLOW, "--times", "1,10,5"), "10 before 5"),
         ((*FLOW, "--times", "-1,1"), "start at 0"),
         ((*FLOW, "--times", "inf"), "infinite"),

@@ -17,6 +17,7 @@ from lazyscope.cli.explore import explore
 from lazyscope.cli.figure import figure
 from lazyscope.cli.flow import flow
 from lazyscope.cli.lens import lens
+from lazyscope.cli.report import report
 from lazyscope.cli.risks import exact, limit, simulate
 from lazyscope.cli.sweep import sweep
 from lazyscope.errors import LazyscopeError
@@ -78,5 +79,5 @@ def main() -> None:
     """What a two-layer network learns in each training regime, and what laziness costs."""
 
 
-for command in (limit, exact, simulate, compare, flow, figure, sweep, lens, explore, claims, bench):
+for command in (limit, exact, simulate, compare, flow, report, figure, sweep, lens, explore, claims, bench):
     main.add_command(command)

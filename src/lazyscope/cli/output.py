@@ -74,7 +74,7 @@ def emit(wanted: Wanted, results: Sequence[xr.Dataset], problem: SizedProblem, *
 
 
 def deliver(
-    wanted: Wanted, result: xr.Dataset, picture: Callable[[], Figure], show: Callable[[xr.Dataset], None]
+    wanted: Wanted, result: xr.Dataset, picture: Callable[[], Figure] | None, show: Callable[[xr.Dataset], None]
 ) -> None:
     """Send one result over any dimensions where it is wanted; `picture` draws it, `show` prints it for people."""
     from lazyscope import files
@@ -83,7 +83,7 @@ def deliver(
     if wanted.out is not None:
         files.write_points(wanted.out, result, command)
         click.echo(f"wrote {wanted.out}", err=True)
-    if wanted.plot is not None:
+    if wanted.plot is not None and picture is not None:
         from lazyscope import plotting
 
         plotting.save(picture(), wanted.plot)

@@ -120,8 +120,9 @@ def interpolation(
     -------
     xarray.Dataset
         Over (`kind`, `point`): `width`, `fits` (the share of draws that are fitted), `residual` and `rank` (means);
-        over `kind`: `smallest`, the mean over draws of the smallest N that fits and `smallest_stderr`, `threshold`, the
-        count of parameters, and `transition`, the N between which the share goes from 0.1 to 0.9.
+        over `kind`: `smallest`, the mean over draws of the smallest N that fits, ∞ where one fits none, and, from two
+        draws on, `smallest_stderr`; `threshold`, the count of parameters, and `transition`, the N between which the
+        share goes from 0.1 to 0.9.
 
     Examples
     --------
@@ -187,7 +188,8 @@ def assemble(work: list[InterpolationDraw], rows: list[Row]) -> xr.Dataset:
     variables: dict[str, Any] = {
         name: (("kind", "point"), padded(name)) for name in ("width", "fits", "residual", "rank")
     }
-    for name in ("smallest", "smallest_stderr", "transition"):
+    several = any(one.number for one in work)
+    for name in ("smallest", *(("smallest_stderr",) if several else ()), "transition"):
         variables[name] = ("kind", np.array([float(table[name]) for table in tables]))
     counts = [threshold(kind, first.n, first.d, as_activation(first.activation)) for kind in kinds]
     variables["threshold"] = ("kind", np.array(counts))
@@ -211,7 +213,8 @@ def _one_kind(pairs: list[tuple[InterpolationDraw, Row]]) -> dict[str, FloatArra
     fitted = residual < FITS
     share = fitted.mean(axis=1)
     smallest = np.where(fitted.any(axis=0), np.array(widths)[np.argmax(fitted, axis=0)], np.inf)
-    spread = smallest.std(ddof=1) / np.sqrt(len(draws)) if len(draws) > 1 and np.all(np.isfinite(smallest)) else np.nan
+    known = len(draws) > 1 and bool(np.all(np.isfinite(smallest)))
+    spread = smallest.std(ddof=1) / np.sqrt(len(draws)) if known else np.inf
     return {
         "width": np.array(widths, dtype=float),
         "fits": share,

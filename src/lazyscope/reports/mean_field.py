@@ -113,7 +113,7 @@ def mean_field(
     steps, atoms
         Steps of each descent; at most so many steps of conditional gradient.
     draws, seed
-        Random starts of each descent; the sample depends on the seed alone.
+        Random starts of each descent, from two on with standard errors; the sample depends on the seed alone.
 
     Returns
     -------
@@ -160,15 +160,17 @@ def assemble(work: list[ParticlesDraw], rows: list[Row]) -> xr.Dataset:
     minimum = float(least["risk"][-1] - min(least["gap"][-1], least["risk"][-1]) * float(least["certified"]))
     excess = table - float(least["risk"][-1])
     resolved = np.all(excess > _RESOLVED, axis=1)
+    fitted = np.count_nonzero(resolved) > 1
     slope, spread = exponents(np.array(widths, dtype=float)[resolved], excess[resolved])
     mean, stderr = over_draws(table)
     traces = {N: next(r for one, r in zip(work[1:], rows[1:], strict=True) if one.particles == N) for N in widths}
     return xr.Dataset(
         {
             "risk": ("particles", mean),
-            "stderr": ("particles", stderr),
+            **({"stderr": ("particles", stderr)} if table.shape[1] > 1 else {}),
             "excess": ("particles", excess.mean(axis=1)),
-            **({"exponent": float(slope), "exponent_stderr": float(spread)} if resolved.sum() > 1 else {}),
+            **({"exponent": float(slope)} if fitted else {}),
+            **({"exponent_stderr": float(spread)} if fitted and table.shape[1] > 1 else {}),
             "minimum": float(least["risk"][-1]),
             "lower_bound": minimum,
             "certified": bool(least["certified"]),

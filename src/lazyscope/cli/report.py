@@ -1,0 +1,223 @@
+"""`lazyscope report`: what is measured about wide networks, as tables: interpolation, lazy-to-rich, mean-field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lazyscope.cli import grammar, output, particles, risks
+from lazyscope.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from rich.table import Table
+
+_SEED = click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed of the weights and the data.")
+Show = Callable[["xr.Dataset"], tuple["Table", list[str]]]
+
+
+def _draws(usual: int) -> click.Option:
+    return click.Option(["--draws"], type=int, default=usual, show_default=True, help="Independent draws.")
+
+
+def _deliver(name: str, options: dict[str, Any], compute: Callable[[], xr.Dataset], cited: str, show: Show) -> None:
+    """Check where the report is to go, compute it, and send it there; `lazyscope figure` draws its picture."""
+    from lazyscope.cli.terminal import console, progress_bar
+
+    wanted = output.Wanted.of(f"lazyscope report {name}", {**options, "plot": None})
+    with progress_bar():
+        found = compute()
+    told = {"label": name, "claim": f"report {name}", "fidelity": "simulate", "theorem": "measured"}
+    told |= {"citations": cited, "regime": f"seed {options['seed']}"}
+
+    def printed(result: xr.Dataset) -> None:
+        grid, lines = show(result)
+        out = console()
+        out.print(result.attrs["problem"], soft_wrap=True)
+        out.print(grid)
+        for line in lines:
+            out.print(line, soft_wrap=True)
+
+    output.deliver(wanted, found.assign_attrs(**told), None, printed)
+
+
+# -- interpolation: how many neurons fit n random labels -------------------------------------------------------------
+
+
+def _interpolation(**options: Any) -> None:
+    from lazyscope.reports.interpolation import interpolation
+
+    kinds = [name.strip().upper() for name in options["regime"].split(",")]
+    how = {name: options[name] for name in ("activation", "draws", "seed")} | {"kinds": kinds}
+    if options["width"] is not None:
+        how["widths"] = grammar.parse(options["width"], "lazyscope report interpolation", "--width").whole
+
+    def compute() -> xr.Dataset:
+        found = interpolation(options["n"], options["d"], **how)
+        words = f"n = {options['n']} random labels in d = {options['d']} dimensions, σ = {found.attrs['activation']}"
+        return found.assign_attrs(problem=words)
+
+    _deliver("interpolation", options, compute, "montanari2020interpolation", _thresholds)
+
+
+def _thresholds(found: xr.Dataset) -> tuple[Table, list[str]]:
+    from lazyscope.cli.terminal import size, table, with_error
+
+    grid = table("regime", "smallest N that fits", "count of parameters", "transition", left=1)
+    for kind in found.kind.values.tolist():
+        one = found.sel(kind=kind)
+        smallest = float(one.smallest)
+        stderr = float(one.smallest_stderr) if "smallest_stderr" in one else None
+        fits = with_error(smallest, stderr, 2) if smallest < float("inf") else "not in every draw"
+        grid.add_row(kind, fits, size(float(one.threshold)), size(float(one.transition)))
+    return grid, ["transition: over how many N the share of draws that are fitted goes from 0.1 to 0.9."]
+
+
+# -- from lazy to rich: what an output scale does ----------------------------------------------------------------------
+
+
+def _lazy_to_rich(**options: Any) -> None:
+    from lazyscope.reports.lazy_to_rich import lazy_to_rich
+
+    owner = "lazyscope report lazy-to-rich"
+    scales = grammar.parse(options["alpha"], owner, "--alpha").values
+    drawn = options["B"] is None and options["d"] is None
+    problem: Any = risks.problem_of(owner, "quadratic", {**options, "d": 12 if drawn else options["d"]})
+    N = max(1, problem.d // 2) if options["width"] is None else options["width"]
+    how = {name: options[name] for name in ("init", "draws", "seed")}
+    cited = "ghorbani2019limitations,chizat2019lazy"
+    _deliver("lazy-to-rich", options, lambda: lazy_to_rich(problem, width=N, alpha=scales, **how), cited, _scales)
+
+
+def _scales(found: xr.Dataset) -> tuple[Table, list[str]]:
+    from lazyscope.cli.terminal import size, table, with_error
+
+    names = ("movement", "drift", "distance", "alignment")
+    grid = table("α", "risk", "closed form", *names)
+    for alpha in found.alpha.values.tolist():
+        one = found.sel(alpha=alpha)
+        stderr = float(one.end_stderr) if "end_stderr" in one else None
+        last = (f"{float(one[name][-1]):.3g}" for name in names)
+        grid.add_row(size(alpha), with_error(float(one.end), stderr, 4), f"{float(one.exact):.4f}", *last)
+    ends = f"NT, same weights: {float(found.tangent):.4f}; Theorem 3: {float(found.floor):.4f}."
+    return grid, [ends, *(f"{name}: {found[name].attrs['long_name']}." for name in names)]
+
+
+# -- the mean field: how N particles approach the best measure -------------------------------------------------------
+
+_PROBLEMS = ("quadratic", "mixture", "linear", "labels", "parity", "monomial")
+
+
+def _problem(name: str, d: int) -> tuple[Any, dict[str, int]]:
+    """Return the usual instance of a problem, and d where it leaves that open."""
+    from lazyscope import problems
+
+    sized: dict[str, Callable[[], Any]] = {
+        "quadratic": lambda: problems.QuadraticTarget.exponential(d),
+        "mixture": lambda: problems.GaussianMixture.three_level(d),
+        "parity": lambda: problems.SparseParity(d),
+        "monomial": lambda: problems.RidgeMonomial(d, 3),
+    }
+    if name in sized:
+        return sized[name](), {}
+    return problems.LinearTarget(noise=0.5) if name == "linear" else problems.LinearLabels(4.0), {"d": d}
+
+
+def _mean_field(**options: Any) -> None:
+    from lazyscope.reports.mean_field import mean_field
+
+    owner = "lazyscope report mean-field"
+    if options["problem"] not in _PROBLEMS:
+        raise InvalidParameter.of(owner, "PROBLEM", f"be one of {', '.join(_PROBLEMS)}", repr(options["problem"]))
+    problem, size = _problem(options["problem"], options["d"])
+    how = {name: options[name] for name in ("activation", "samples", "draws", "seed")} | size
+    how |= {name: options[name] for name in ("steps", "bound") if options[name] is not None}
+    how["particles"] = grammar.parse(options["particles"], owner, "--particles").whole
+    cited = "mei2018mean,bach2017breaking,jaggi2013"
+    _deliver("mean-field", options, lambda: mean_field(problem, **how), cited, _particles)
+
+
+def _particles(found: xr.Dataset) -> tuple[Table, list[str]]:
+    from lazyscope.cli.terminal import table, with_error
+
+    grid = table("N", "risk", "above the best measure")
+    for N in found.particles.values.tolist():
+        one = found.sel(particles=N)
+        stderr = float(one.stderr) if "stderr" in one else None
+        grid.add_row(str(N), with_error(float(one.risk), stderr, 4), f"{float(one.excess):.5f}")
+    word = "certified" if bool(found.certified) else "by the best atoms that were found"
+    lines = [f"best measure: {float(found.minimum):.4f}, duality gap {float(found.gap[-1]):.1e}, {word}."]
+    if "exponent" in found:
+        spread = float(found.exponent_stderr) if "exponent_stderr" in found else None
+        slope = with_error(float(found.exponent), spread, 2)
+        lines.append(f"the excess falls like N to the power {slope}.")
+    below, above = f"{float(found.convexity):.1e}", f"{float(found.bump):.2g}"
+    lines.append(f"between two ends the risk is at least {below} below its chord along mixtures,")
+    lines.append(f"and up to {above} above it along the line between their weights.")
+    return grid, lines
+
+
+_COMMANDS = [
+    click.Command(
+        "interpolation",
+        callback=_interpolation,
+        params=[
+            click.Option(["--n"], type=int, default=100, show_default=True, help="Labels."),
+            click.Option(["--d"], type=int, default=10, show_default=True, help="Dimension."),
+            click.Option(["--regime"], default="rf,nt,nn", show_default=True, help="Which of these, with commas."),
+            click.Option(["--activation"], default="tanh", show_default=True, help="Name of σ, with a derivative."),
+            click.Option(["--width"], help=f"N: {grammar.GRAMMAR}. By default around each threshold."),
+            _draws(4),
+            _SEED,
+            *output.options("")[:2],
+        ],
+        help="The smallest network that fits n random labels exactly.\n\n"
+        "\b\nlazyscope report interpolation --n 60 --d 6 --regime rf,nt",
+        short_help="How many neurons fit n random labels.",
+    ),
+    click.Command(
+        "lazy-to-rich",
+        callback=_lazy_to_rich,
+        params=[
+            *risks.PROBLEMS["quadratic"][2][:1],
+            click.Option(["--d"], type=int, help="Dimension; without a file: 12."),
+            *risks.PROBLEMS["quadratic"][2][2:],
+            click.Option(["--alpha"], default="0.01,1,100", show_default=True, help=f"α: {grammar.GRAMMAR}, but inf."),
+            click.Option(["--init"], type=float, default=1.0, show_default=True, help="Scale of the initial weights."),
+            click.Option(["--width"], type=int, help="N; d/2 by default."),
+            _draws(1),
+            _SEED,
+            *output.options("")[:2],
+        ],
+        help="Training with an output scale α, f = α(h − h₀) + c, on a quadratic target: its end, and how far it "
+        "leaves its linearisation.\n\n\b\nlazyscope report lazy-to-rich --d 20 --alpha 0.01:1000:6log",
+        short_help="What an output scale does to training.",
+    ),
+    click.Command(
+        "mean-field",
+        callback=_mean_field,
+        params=[
+            click.Argument(["problem"], metavar="PROBLEM"),
+            click.Option(["--d"], type=int, default=10, show_default=True, help="Dimension."),
+            click.Option(["--particles"], default="4,8,16,32,64", show_default=True, help=f"N: {grammar.GRAMMAR}."),
+            click.Option(["--activation"], default="relu", show_default=True, help="Name of σ; square is certified."),
+            click.Option(["--samples"], type=int, default=500, show_default=True, help="n."),
+            *particles.options(),
+            _draws(2),
+            _SEED,
+            *output.options("")[:2],
+        ],
+        help="Risk of N particles after descent on n samples, against that of the best measure. PROBLEM is one of "
+        f"{', '.join(_PROBLEMS)}, each as it is drawn by default.\n\n\b\nlazyscope report mean-field mixture --bound 3",
+        short_help="How N particles approach the best measure.",
+    ),
+]
+
+report = click.Group(
+    "report",
+    commands=_COMMANDS,
+    help="What is measured about wide networks, as a table; `lazyscope figure` draws the same.",
+    short_help="Wide networks, measured: tables.",
+)
