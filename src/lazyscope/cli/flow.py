@@ -22,7 +22,7 @@ Risk against time t = Σε along gradient flow, for a quadratic target and σ = 
 
 \b
 lazyscope flow quadratic --d 100 --width 50 --times 0,1,10,100
-lazyscope flow quadratic --regime nn --step-size 0.002 --times 1:300:12log --plot
+lazyscope flow quadratic --d 100 --regime nn --step-size 0.002 --times 1:30:8log --plot
 lazyscope flow quadratic --regime nt,nn --alpha 10 --out lazy.csv
 """
 
@@ -150,7 +150,11 @@ _PARAMS: list[click.Parameter] = [
         show_default=True,
         help="Of nn: trained from 0, or fixed to 1 as in Theorem 3.",
     ),
-    click.Option(["--step-size"], type=float, help="ε of SGD: adds its risk at finite steps, for nt and nn."),
+    click.Option(
+        ["--step-size"],
+        type=float,
+        help="ε of SGD: adds its risk at finite steps, for nt and nn (slow for nn: d³ a step).",
+    ),
     click.Option(["--batch"], type=int, default=100, show_default=True, help="Samples a step of SGD."),
     click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed of the weights."),
     *output.options("lazyscope-flow-quadratic.png"),

@@ -20,6 +20,7 @@ from lazyscope.limits.finite_step_linear import Steps, tangent_risks
 from lazyscope.limits.flow import beginning, flow
 from lazyscope.limits.flow_linear import TangentFlow
 from lazyscope.problems import QuadraticTarget
+from lazyscope.progress import report
 from lazyscope.regimes import NeuralTangent, Trained
 from lazyscope.weights import draw as draw_weights
 from lazyscope.weights import generator
@@ -141,7 +142,11 @@ def _noise(
 
     def walked(stretches: Sequence[Stretch], rng: np.random.Generator, sign: float) -> FloatArray:
         path = Diffusion(start.b, W, batch, start.trained_layer, rng, sign)
-        t, risk = np.array(list(path.risks(stretches))).T
+        points = []
+        for point in path.risks(stretches):
+            report(0, 0, f"diffusion, t = {point[0]:.4g} of {stretches[-1].end:.4g}")
+            points.append(point)
+        t, risk = np.array(points).T
         return np.asarray(np.exp(np.interp(times, t, np.log(np.maximum(risk, 1e-300)))))
 
     quiet = walked([Stretch(one.end, 1e-9) for one in noisy], generator(seed, draw, _NOISE), 1.0)
