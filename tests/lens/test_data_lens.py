@@ -65,6 +65,7 @@ def test_the_report_is_one_page_that_needs_nothing_else(planted, tmp_path):
     page = Page()
     page.feed(text)
     assert page.outside == [] and "script" not in page.tags and "link" not in page.tags and "@import" not in text
+    assert "http" not in text and "url(#" in text  # pictures refer to their own parts, nothing to an address
     assert page.tags.count("svg") == 4 and page.tags.count("table") == 1
     assert planted.verdict in text
     with pytest.raises(InvalidParameter, match="must end in"):

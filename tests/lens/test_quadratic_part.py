@@ -104,6 +104,18 @@ def test_regression_and_stein_agree_and_regression_is_less_noisy():
     assert errors[0] < 0.3 * errors[1] < 0.1 * np.linalg.norm(B)
 
 
+def test_a_column_with_two_values_leaves_the_others_alone():
+    """Its square is a constant: regression on it would be noise without bound."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.standard_normal((800, 4)), rng.choice([-1.0, 1.0], 800)])
+    y = X[:, 0] ** 2 - X[:, 1] * X[:, 2] + 0.5 * rng.standard_normal(800)
+    part = quadratic_part(Whitening.of(X, 5)(X), y)
+    expected = np.zeros((5, 5))
+    expected[0, 0], expected[1, 2], expected[2, 1] = 1.0, -0.5, -0.5
+    np.testing.assert_allclose(part.B, expected, atol=0.1)
+    assert part.quadratic == pytest.approx(3.0 / 3.25, abs=0.03)
+
+
 def test_hermite_features_are_orthonormal():
     Z = np.random.default_rng(0).standard_normal((200_000, 3))
     features = hermite_features(Z)

@@ -28,13 +28,18 @@ _LOOKS: dict[str, dict[str, Any]] = {
 
 
 def svg(figure: Figure, salt: str) -> str:
-    """Return a figure as an <svg> element; the salt keeps the names inside it apart from those of other pictures."""
+    """Return a figure as an <svg> element; the salt keeps the names inside it apart from those of other pictures.
+
+    Inside HTML it needs no namespaces, and without them and its metadata the page holds no address at all.
+    """
     import matplotlib as mpl
 
     text = io.StringIO()
     with plotting.style(), mpl.rc_context({"svg.hashsalt": salt}):
         figure.savefig(text, format="svg", metadata={"Date": None})
-    return re.sub(r"^.*?(?=<svg )", "", text.getvalue(), flags=re.DOTALL)
+    return re.sub(
+        r"^.*?(?=<svg )|<metadata>.*?</metadata>| xmlns(:\w+)?=\"[^\"]*\"", "", text.getvalue(), flags=re.DOTALL
+    )
 
 
 def against_width(lens: DataLens) -> Figure:

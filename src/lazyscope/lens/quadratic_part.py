@@ -26,6 +26,7 @@ from lazyscope.lens.spectrum import without_noise
 
 _PER_COEFFICIENT = 2.5  # samples that every coefficient needs at least
 _MOST_DIRECTIONS = 60
+_SEEN = 0.02  # of the variance that a Gaussian feature has
 _SIGNIFICANT = 3.0
 
 
@@ -119,40 +120,44 @@ def strongest(Z: FloatArray, targets: Sequence[FloatArray]) -> tuple[int, Quadra
         raise InvalidParameter.of("quadratic_part", "Z", must, f"shape {Z.shape}", "Pass fewer directions.")
     features = hermite_features(Z)
     features -= features.mean(axis=0)
-    first, both = _Design.of(features[:, :d]), _Design.of(features)
-    found = [_parts(first, both, y) for y in targets]
+    first = _Design.of(features[:, :d])
+    second = _Design.of(first.left(features[:, d:]))
+    found = [_parts(first, second, y) for y in targets]
     best = int(np.argmax([part.quadratic for part, _ in found]))
     part, v = found[best]
     return best, replace(part, B=_debiased(part.B, n, v))
 
 
-def _parts(first: _Design, both: _Design, y: FloatArray) -> tuple[QuadraticPart, float]:
+def _parts(first: _Design, second: _Design, y: FloatArray) -> tuple[QuadraticPart, float]:
     """Return the parts of one target, B as least squares has it, and the variance of its coefficients."""
-    (n, d), p = first.Phi.shape, both.Phi.shape[1]
+    n, d = first.Phi.shape
     y = y - y.mean()
     energy = float(y @ y)
     if energy == 0.0:
         raise InvalidParameter.of("quadratic_part", "y", "vary", "a constant")
-    beta, _, after_first = first.fit(y)
-    coefficients, v, after_second = both.fit(y)
-    # mean squares left over: nothing, β, β and B
-    left = [energy / (n - 1), after_first / (n - 1 - d), after_second / (n - 1 - p)]
-    linear = max(0.0, 1.0 - left[1] / left[0])
-    quadratic = max(0.0, (left[1] - left[2]) / left[0])
+    left = first.left(y)
+    coefficients, rest = second.coefficients(left), second.left(left)
+    squares = [energy, float(left @ left), float(rest @ rest)]  # left over by nothing, β, β and B
+    freedom = np.cumsum([n - 1, -first.rank, -second.rank])
+    means = squares / np.maximum(freedom, 1)
+    linear = max(0.0, 1.0 - float(means[1] / means[0]))
+    quadratic = max(0.0, float((means[1] - means[2]) / means[0]))
     part = QuadraticPart(
-        beta=beta,
-        B=_matrix(coefficients[d:], d),
+        beta=first.coefficients(y),
+        B=_matrix(coefficients, d),
         linear=linear,
         quadratic=quadratic,
         rest=max(0.0, 1.0 - linear - quadratic),
-        linear_z=_standing_out(energy, after_first, d, n - 1 - d),
-        quadratic_z=_standing_out(after_first, after_second, p - d, n - 1 - p),
+        linear_z=_standing_out(squares[0], squares[1], first.rank, int(freedom[1])),
+        quadratic_z=_standing_out(squares[1], squares[2], second.rank, int(freedom[2])),
     )
-    return part, v
+    return part, float(means[2] * np.sum(1.0 / second.values)) / len(coefficients)
 
 
 def _standing_out(before: float, after: float, parameters: int, freedom: int) -> float:
     """Return (F − 1) over its standard deviation without an effect, F the ratio of mean squares."""
+    if parameters == 0 or freedom < 1:
+        return 0.0
     if after <= 1e-12 * before:
         return np.inf
     F = (before - after) / parameters / (after / freedom)
@@ -178,7 +183,11 @@ def stein(Z: FloatArray, y: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Design:
-    """Features Φ, (n, p), and the eigenvectors of ΦᵀΦ that are not of value zero."""
+    """Features Φ, (n, p), and the eigenvectors of ΦᵀΦ in whose directions they vary.
+
+    For Gaussian inputs and 2.5 samples a coefficient all eigenvalues are above a tenth of n. Where one is far below,
+    as (z² − 1)/√2 of a column with two values, data say nothing of its coefficient: it is taken to be zero.
+    """
 
     Phi: FloatArray
     values: FloatArray
@@ -187,17 +196,21 @@ class _Design:
     @classmethod
     def of(cls, Phi: FloatArray) -> _Design:
         values, vectors = np.linalg.eigh(Phi.T @ Phi)
-        alive = values > 1e-8 * values[-1]
-        return cls(Phi, values[alive], vectors[:, alive])
+        seen = values > _SEEN * len(Phi)
+        return cls(Phi, values[seen], vectors[:, seen])
 
-    def fit(self, y: FloatArray) -> tuple[FloatArray, float, float]:
-        """Return coefficients, the mean variance that sampling gives one, s² Tr(G⁻¹)/p, and the squares left."""
-        n, p = self.Phi.shape
-        coefficients = self.vectors @ ((self.vectors.T @ (self.Phi.T @ y)) / self.values)
-        left = y - self.Phi @ coefficients
-        squares = float(left @ left)
-        s2 = squares / max(1, n - 1 - len(self.values))
-        return coefficients, s2 * float(np.sum(1.0 / self.values)) / p, squares
+    @property
+    def rank(self) -> int:
+        return len(self.values)
+
+    def coefficients(self, Y: FloatArray) -> FloatArray:
+        """Return those of least squares, (p,) for Y (n,) and (p, k) for Y (n, k)."""
+        turned = self.vectors.T @ (self.Phi.T @ Y)
+        return np.asarray(self.vectors @ (turned.T / self.values).T)
+
+    def left(self, Y: FloatArray) -> FloatArray:
+        """Return what of Y the features do not explain."""
+        return np.asarray(Y - self.Phi @ self.coefficients(Y))
 
 
 def _matrix(second: FloatArray, d: int) -> FloatArray:
