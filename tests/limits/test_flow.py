@@ -1,5 +1,6 @@
 """Gradient flow: the closed forms against a general ODE solver, Theorem 3's floor, exact NT and RF, and SGD."""
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -8,6 +9,7 @@ import lazyscope as ls
 from lazyscope import weights
 from lazyscope.limits.flow import beginning, flow
 from lazyscope.limits.flow_matrix import solve
+from lazyscope.limits.flow_moments import Bins
 from lazyscope.limits.flow_riccati import NarrowRiccati, WideRiccati, riccati
 from lazyscope.limits.flow_saddle import strict_saddle
 from lazyscope.limits.flow_typical import typical
@@ -47,8 +49,14 @@ def starts():
     for layer in ("trained", "fixed"):
         for N in (4, 10, 25):
             yield f"{layer}, N = {N}", beginning(target, N, None, "drawn", layer, 0, 0)
-    W0 = 0.3 * rng.standard_normal((6, 3))
-    yield "given (W₀, c₀), full B", beginning(rotated, None, (W0, -1.0), "drawn", "fixed", 0, 0)
+    for N in (3, 6, 9):
+        W0 = 0.3 * rng.standard_normal((6, N))
+        yield f"given (W₀, c₀), full B, N = {N}", beginning(rotated, None, (W0, -1.0), "drawn", "fixed", 0, 0)
+    uneven = ls.QuadraticTarget([0.0, 0.0, 0.5, 1.0, 1.0, 1.0, 2.0])
+    for layer in ("trained", "fixed"):
+        for N in (3, 7, 12):
+            name = f"{layer}, N = {N}, zero and equal eigenvalues"
+            yield name, beginning(uneven, N, None, "drawn", layer, 0, 0)
 
 
 STARTS = dict(starts())
@@ -59,6 +67,31 @@ def test_closed_form_agrees_with_a_general_solver(name):
     start, times = STARTS[name], np.geomspace(0.02, 15.0, 12)
     curve = solve(start, times[-1], tolerance=1e-9)
     assert np.max(np.abs(curve.at("risk", times) / start.energy - general_solver(start, times))) < CLOSE
+
+
+@pytest.mark.parametrize("alpha", [0.2, 5.0])
+@pytest.mark.parametrize("N", [4, 12])
+def test_an_output_scale_agrees_with_a_general_solver(alpha, N):
+    """f = (α/N)Σ(⟨w,x⟩² − ⟨w⁰,x⟩²) + c, W = W₀ + V/α: all of (V, c) by DOP853."""
+    target, d, times = ls.QuadraticTarget.exponential(8, seed=4), 8, np.array([0.1, 0.7, 4.0])
+    W0 = weights.draw(target, ls.NeuralTangent(), N, weights.generator(0, 0, N)).T
+    B = np.diag(target.B) / np.sqrt(d)
+
+    def parts(y):
+        W = W0 + y[:-1].reshape(W0.shape) / alpha
+        E = alpha / N * (W @ W.T - W0 @ W0.T) - B
+        return W, E, np.trace(E) + np.trace(B) + y[-1]
+
+    def slope(_, y):
+        W, E, s = parts(y)
+        return np.append((-(8.0 * E + 4.0 * s * np.eye(d)) @ W).ravel(), -2.0 * (1.0 + 1.0 / alpha) * s)
+
+    begin = np.zeros(W0.size + 1)
+    found = solve_ivp(slope, (0.0, times[-1]), begin, method="DOP853", rtol=1e-12, atol=1e-13, t_eval=times)
+    line = flow(target, ls.Trained(alpha=alpha), width=N, times=times, tolerance=1e-9).risk.values
+    for y, risk in zip(found.y.T, line, strict=True):
+        _, E, s = parts(y)
+        assert (2.0 * np.sum(E**2) + s**2) / (2.0 * np.sum(B**2)) == pytest.approx(risk, abs=CLOSE)
 
 
 def test_the_matrix_is_the_one_of_the_risk():
@@ -110,6 +143,83 @@ def test_riccati_both_forms_and_extreme_ranges():
     assert np.all(np.abs(narrow[:4]) < 1e-9)
 
 
+@pytest.mark.parametrize(("d", "N"), [(10, 4), (10, 8), (10, 10), (8, 20)])
+def test_riccati_against_many_digits(d, N):
+    """From the start to where most directions are learned and left out: diag K, ‖K‖² and K, of 300 digits."""
+    rng = np.random.default_rng(d * N)
+    W = rng.standard_normal((d, N)) / np.sqrt(d * N)
+    b = np.sort(rng.exponential(1.0, d))
+    u = 0.1 * rng.uniform(0.5, 1.5, d) / (b + 0.1)
+    for scale in (1.0, 10.0, 40.0):
+        lam = scale * (b - 0.2)
+        with mpmath.workdps(300):
+            FW = mpmath.diag([mpmath.e ** mpmath.mpf(x) for x in lam]) * mpmath.matrix(W.tolist())
+            inside = mpmath.eye(N) + FW.T * mpmath.diag([16 * mpmath.mpf(x) for x in u]) * FW
+            K = np.array((FW * inside**-1 * FW.T).tolist(), dtype=float)
+        form = riccati(W)
+        diagonal, norm = form.sums(lam, u)
+        assert np.allclose(diagonal, np.diagonal(K), rtol=1e-10, atol=1e-10 * np.max(K))
+        assert norm == pytest.approx(np.sum(K**2), rel=1e-12)
+        assert np.allclose(form(lam, u).full, K, atol=1e-7 * np.max(K))  # √10⁻¹⁵ is left out, off the diagonal
+    assert len(form.block(lam, u)[0]) < d
+
+
+@pytest.mark.parametrize(("d", "N", "scale"), [(6, 2.0, 300.0), (6, 6.0, 50.0), (6, 4.5, 10.0), (6, 20.0, 3.0)])
+def test_the_fixed_point_of_typical_weights_against_many_digits(d, N, scale):
+    """Also where exactly N directions are learned, and all that tells m is beyond the digits of a float."""
+    b = np.sort(np.random.default_rng(int(N)).exponential(1.0, d))
+    lam, u = scale * (b - 0.1), 1.0 / (16.0 * b)
+    with mpmath.workdps(1500):
+        log_v = [
+            -2 * mpmath.mpf(x) - mpmath.log(mpmath.mpf(1) / d) - mpmath.log(16 * mpmath.mpf(y))
+            for x, y in zip(lam, u, strict=True)
+        ]
+        low, high = mpmath.mpf(-5000), mpmath.mpf(0)
+        for _ in range(70):
+            middle = (low + high) / 2
+            excess = N * (1 - mpmath.exp(middle)) - sum(1 / (1 + mpmath.exp(x - middle)) for x in log_v)
+            low, high = (middle, high) if excess > 0 else (low, middle)
+    assert typical(lam[None], u[None], 1.0 / d, N).log_m[0] == pytest.approx(float(low), rel=1e-9)
+
+
+def test_directions_that_are_equal_may_be_counted():
+    rng = np.random.default_rng(0)
+    lam, u, count = rng.uniform(0.0, 3.0, (3, 5)), rng.uniform(0.1, 0.5, (3, 5)), np.array([1.0, 4.0, 2.0, 1.0, 3.0])
+    each = typical(*(np.repeat(x, count.astype(int), axis=1) for x in (lam, u)), 0.1, 7.0)
+    grouped = typical(lam, u, 0.1, 7.0, count)
+    assert np.allclose(grouped.norm, each.norm) and np.allclose(grouped.diagonal @ count, each.diagonal.sum(axis=1))
+    assert np.allclose(grouped.by_u.sum(axis=1), each.by_u.sum(axis=1))
+    assert np.allclose(grouped.by_lambda.sum(axis=1), each.by_lambda.sum(axis=1))
+    h = 1e-6  # and these are derivatives
+    moved = [typical(lam + sign * h, u, 0.1, 7.0, count).diagonal @ count for sign in (1.0, -1.0)]
+    assert np.allclose((moved[0] - moved[1]) / (2.0 * h), grouped.by_lambda.sum(axis=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("layer", ["trained", "fixed"])
+@pytest.mark.parametrize("N", [40, 160, 320])
+def test_in_many_dimensions_few_matrices_are_enough(N, layer):
+    """From d = 100 on K is computed at some of the points only; Newton's method with all of them is the judge."""
+    target, times = ls.QuadraticTarget.exponential(160, seed=5), np.geomspace(0.05, 300.0, 40)
+    start = beginning(target, N, None, "drawn", layer, 0, 0)
+    assert Bins.of(start.b).b.size < 100  # neighbours do share a group here
+    few, all_of_them = solve(start, times[-1], 1e-4), solve(start, times[-1], 2e-6)
+    assert few.evaluations < 0.5 * all_of_them.evaluations and few.evaluations < 12 * len(few.panels)
+    difference = few.at("risk", times) - all_of_them.at("risk", times)
+    assert np.max(np.abs(difference)) / start.energy < 2e-4  # estimates of errors are good to a factor of two
+    shares = (few.at("diagonal", times) - all_of_them.at("diagonal", times)) / np.max(all_of_them.at("diagonal", times))
+    assert np.sqrt(np.mean(shares**2)) < 2e-3
+
+
+def test_weights_that_are_not_typical_fall_back_on_newton_s_method():
+    """d = 100, one neuron that sees one direction a hundred times less than another."""
+    target, rng = ls.QuadraticTarget.exponential(100, seed=5), np.random.default_rng(0)
+    W0 = 0.3 * rng.standard_normal((100, 2)) * np.geomspace(0.01, 1.0, 100)[:, None]
+    times = np.array([1e-3, 0.01, 0.1, 1.0])
+    coarse = flow(target, ls.Trained(), start=(W0, 1.0), times=times)
+    fine = flow(target, ls.Trained(), start=(W0, 1.0), times=times, tolerance=1e-6)
+    assert np.allclose(coarse.risk, fine.risk, atol=3e-4)
+
+
 def test_eigendirections_are_learned_largest_first():
     values = np.array([0.5, 1.0, 2.0, 4.0, 8.0])
     target, tiny = ls.QuadraticTarget(values), (1e-3 * np.eye(5), 0.0)
@@ -133,15 +243,22 @@ def test_eigendirections_are_learned_largest_first():
     assert np.isinf(early.reached.values).tolist() == [False, False, False, True, True]
 
 
+def tangent_targets():
+    Q = np.linalg.qr(np.random.default_rng(3).standard_normal((12, 12)))[0]
+    full = (Q * np.repeat([0.0, 0.5, 2.0], 4)) @ Q.T
+    return {"diagonal": ls.QuadraticTarget.exponential(12, seed=1), "full": ls.QuadraticTarget(0.5 * (full + full.T))}
+
+
+@pytest.mark.parametrize("kind", ["diagonal", "full"])
 @pytest.mark.parametrize("N", [6, 12, 40])
-def test_tangent_flow_is_exact_in_the_end_and_right_on_the_way(N):
-    target, d = ls.QuadraticTarget.exponential(12, seed=1), 12
+def test_tangent_flow_is_exact_in_the_end_and_right_on_the_way(N, kind):
+    target, d = tangent_targets()[kind], 12
     times = np.array([0.3, 2.0, 10.0])
     path = flow(target, ls.NeuralTangent(), width=N, times=[*times, 1e9])
     exact = float(ls.exact(target, ls.NeuralTangent(), width=N).risk)
     assert float(path.risk[-1]) == pytest.approx(exact, abs=1e-10)
     W = weights.draw(target, ls.NeuralTangent(), N, weights.generator(0, 0, N)).T
-    B = np.diag(target.B) / np.sqrt(d)
+    B = (np.diag(target.B) if kind == "diagonal" else target.B) / np.sqrt(d)
 
     def slope(_, y):
         V, c = y[:-1].reshape(W.shape), y[-1]
@@ -169,6 +286,32 @@ def test_features_flow_is_exact_in_the_end_and_right_on_the_way():
     for a, risk in zip(found.y.T, path.risk.values, strict=False):
         sampled = np.mean((y - phi @ a / N) ** 2) / np.mean(y**2)
         assert sampled == pytest.approx(risk, abs=0.01)  # 2·10⁵ samples of a heavy-tailed target
+
+
+@pytest.mark.parametrize("N", [3, 6, 25])
+@pytest.mark.parametrize("rotated", [False, True])
+def test_features_flow_agrees_with_a_general_solver(N, rotated):
+    """U and V from all fourth moments of a Gaussian, entry by entry; N = 25 > d(d+1)/2 leaves U singular."""
+    d, times = 5, np.array([0.2, 1.0, 6.0])
+    values = np.array([0.0, 0.7, 0.7, 1.5, 2.0])
+    Q = np.linalg.qr(np.random.default_rng(2).standard_normal((d, d)))[0] if rotated else np.eye(d)
+    full = (Q * values) @ Q.T
+    target = ls.QuadraticTarget(0.5 * (full + full.T) if rotated else values)
+    W = weights.draw(target, ls.RandomFeatures(), N, weights.generator(0, 0, N))
+    delta, B = np.eye(d), full / np.sqrt(d)
+    fourth = sum(np.einsum(f"{a},{b}->abcd", delta, delta) for a, b in (("ab", "cd"), ("ac", "bd"), ("ad", "bc")))
+    second = np.einsum("ia,ib,jc,jd,abcd->ij", W, W, W, W, fourth, optimize=True)
+    sizes = np.sum(W**2, axis=1)
+    U = second - sizes[:, None] - sizes + 1.0
+    V = np.einsum("ia,ib,cd,abcd->i", W, W, B, fourth, optimize=True) - sizes * np.trace(B)
+
+    def slope(_, a):
+        return -2.0 * (U @ a / N - V)
+
+    found = solve_ivp(slope, (0.0, 6.0), np.zeros(N), method="DOP853", rtol=1e-12, atol=1e-13, t_eval=times)
+    energy = 2.0 * np.sum(B**2)
+    truth = [(energy - 2.0 * V @ a / N + a @ U @ a / N**2) / energy for a in found.y.T]
+    assert np.allclose(flow(target, ls.RandomFeatures(), width=N, times=times).risk, truth, atol=CLOSE)
 
 
 def test_typical_weights_are_what_draws_tend_to():
@@ -276,6 +419,26 @@ BAD = {
     "weights": lambda: flow(TARGET, ls.Trained(), width=2, times=[1.0], weights="usual"),
     "second layer": lambda: flow(TARGET, ls.Trained(), width=2, times=[1.0], second_layer="frozen"),
     "tolerance": lambda: flow(TARGET, ls.Trained(), width=2, times=[1.0], tolerance=0.0),
+    "huge tolerance": lambda: flow(TARGET, ls.Trained(), width=2, times=[1.0], tolerance=1.0),
+    "tolerance of a scaled network": lambda: flow(TARGET, ls.Trained(alpha=1.0), width=2, times=[1.0], tolerance=-1.0),
+    "time that is not a number": lambda: flow(TARGET, ls.Trained(), width=2, times=[1.0, np.nan]),
+    "times as text": lambda: flow(TARGET, ls.Trained(), width=2, times="soon"),
+    "table of times": lambda: flow(TARGET, ls.Trained(), width=2, times=[[1.0], [2.0]]),
+    "B that is not a number": lambda: flow(ls.QuadraticTarget([1.0, np.nan]), ls.Trained(), width=2, times=[1.0]),
+    "full B that is not ⪰ 0": lambda: flow(
+        ls.QuadraticTarget([[1.0, 2.0], [2.0, 1.0]]), ls.Trained(), width=2, times=[1.0]
+    ),
+    "start that is not a number": lambda: flow(TARGET, ls.Trained(), start=(np.full((3, 2), np.nan), 0.0), times=[1.0]),
+    "c₀ that is not a number": lambda: flow(TARGET, ls.Trained(), start=(np.ones((3, 2)), np.nan), times=[1.0]),
+    "start of a scaled network": lambda: flow(
+        TARGET, ls.Trained(alpha=1.0), width=2, start=(np.ones((3, 2)), 0.0), times=[1.0]
+    ),
+    "typical weights of a scaled network": lambda: flow(
+        TARGET, ls.Trained(alpha=1.0), width=2, weights="typical", times=[1.0]
+    ),
+    "half a neuron": lambda: flow(TARGET, ls.Trained(), width=1.5, times=[1.0]),
+    "draw": lambda: flow(TARGET, ls.Trained(), width=2, times=[1.0], draw=-1),
+    "offset of a saddle": lambda: strict_saddle(TARGET, np.ones((3, 2)), np.nan),
     "seed": lambda: flow(TARGET, ls.Trained(), width=2, times=[1.0], seed=-1),
     "weights of a saddle": lambda: strict_saddle(TARGET, np.ones((2, 2)), 0.0),
 }

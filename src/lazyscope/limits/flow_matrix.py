@@ -20,15 +20,19 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NotConverged
-from lazyscope.limits.flow_newton import Moment, Newton, Panel
+from lazyscope.limits.flow_moments import Bins, Moment, Panel
+from lazyscope.limits.flow_newton import COARSEST, Newton
 from lazyscope.limits.flow_panels import Clock
 from lazyscope.limits.flow_riccati import Riccati, riccati
 from lazyscope.limits.flow_typical import typical
 
-_SHORTEST, _LONGEST = 1.01, 30.0  # t₁/t₀ of a panel
-_LONGER, _SHORTER = 1.25, 0.8  # powers of it, after a panel that was solved and one that was not
+_SHORTEST, _LONGEST = 1.0005, 30.0  # t₁/t₀ of a panel
+_ORDER = 8.0  # in log t₁/t₀, of what a panel leaves, as it looks when it is near the tolerance
+_AIM = 0.25  # of the tolerance
 _TRUSTED = 1.5  # of shorter panels the guess has nothing to say: it may jump where the truth does not
-_SAFETY = 0.5  # the estimated error may be short of the true one
+_MANY, _COARSE = 100, 1e-5  # d and tolerance from which on shifts from typical weights may be interpolated
+_GIVE_UP = 1.1  # t₁/t₀ below which they are not
+_SAFETY = 0.4  # the estimated error may be short of the true one
 _MOST_PANELS = 3000
 
 
@@ -65,8 +69,13 @@ class Start:
         """N, of Gaussian weights: the one with the same ‖K‖² = dγ²(1 + d/N), where the weights are given."""
         if self.W is None:
             return self.typical_width
-        d, spread = self.b.size, self.moment.norm / (self.b.size * self.gamma**2) - 1.0
+        d, spread = self.b.size, float(self.moment.sums[2]) / (self.b.size * self.gamma**2) - 1.0
         return min(d / max(spread, 1e-12), float(self.W.shape[1])) if self.W.shape[1] < d else d / max(spread, 1e-12)
+
+    @cached_property
+    def groups(self) -> Bins:
+        """The spectrum in groups for the guess; one by one, where there are no weights and the guess is the answer."""
+        return Bins.of(self.b) if self.W is not None else Bins.each(self.b)
 
     @cached_property
     def moment(self) -> Moment:
@@ -80,7 +89,8 @@ class Start:
             gram = self.W.T @ self.W if self.W.shape[1] < self.b.size else self.W @ self.W.T
             norm = float(np.sum(gram**2))
         s = self.a * float(k.sum()) - float(self.b.sum()) - self.b0 + self.c
-        return Moment(0.0, s, self.a, self.c, 0.0, 0.0, np.zeros_like(k), k, norm)
+        still, sums = np.zeros_like(k), np.array([k.sum(), k @ self.b, norm])
+        return Moment(0.0, s, self.a, self.c, 0.0, 0.0, still, np.zeros_like(self.groups.b), k, sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +130,13 @@ def solve(start: Start, until: float, tolerance: float = 1e-5) -> Curve:
     >>> bool(curve.at("risk", np.array([100.0]))[0] < 1e-8)
     True
     """
-    K = None if start.W is None else riccati(start.W)
-    walker = _Walker(start, K, tolerance)
-    panels = tuple(walker.walk(until))
+    from threadpoolctl import threadpool_limits
+
+    # NumPy and SciPy bring a BLAS each, and the threads of the one that waits spin: several times slower
+    with threadpool_limits(1, user_api="blas"):
+        K = None if start.W is None else riccati(start.W)
+        walker = _Walker(start, K, tolerance)
+        panels = tuple(walker.walk(until))
     return Curve(start, K, panels, walker.evaluations)
 
 
@@ -131,6 +145,7 @@ class _Walker:
 
     def __init__(self, start: Start, K: Riccati | None, tolerance: float) -> None:
         self.start, self.K, self.tolerance, self.evaluations = start, K, tolerance, 0
+        self.stride = COARSEST if start.b.size >= _MANY and tolerance >= _COARSE else 0
 
     def walk(self, until: float) -> Iterator[Panel]:
         """Yield panels from t = 0 to at least `until`."""
@@ -140,16 +155,20 @@ class _Walker:
             begin = 0.0 if before is None else before.clock.end
             if begin >= until:
                 return
-            panel = self._solved(Clock(begin, end), before, ratio > _TRUSTED)
+            panel, tail = self._solved(Clock(begin, end), before, ratio > _TRUSTED)
+            # too long is mostly found out before any K is computed, by the tail of the guess
+            factor = (_AIM * self.tolerance / tail) ** (1.0 / _ORDER) if tail > 0.0 else np.inf
             if panel is not None and panel.error < self.tolerance * _SAFETY:
                 before = panel
                 yield panel
-                ratio = min(ratio**_LONGER, _LONGEST)  # too long is found out before any K is computed
+                ratio = min(ratio ** float(np.clip(factor, 0.7, 1.6)), _LONGEST)
             elif before is None:
-                end *= 0.5
+                end, self.stride = 0.5 * end, 0
                 continue
             else:
-                ratio **= _SHORTER
+                ratio **= float(np.clip(factor, 0.6, 0.85))
+                if self.stride and ratio < _GIVE_UP:
+                    self.stride, ratio = 0, _TRUSTED
                 if ratio < _SHORTEST:
                     break
             end = min(before.clock.end * ratio, max(until, before.clock.end * _SHORTEST))
@@ -164,14 +183,16 @@ class _Walker:
         a = abs(one.a) + abs(4.0 * float(one.b @ first.diagonal)) / (1.0 + T * T) * one.trained_layer
         return 2.0 * one.offset_rate + 2.0 * T * T + 8.0 * a * a * T + 16.0 * a * float(np.max(np.abs(one.b)))
 
-    def _solved(self, clock: Clock, before: Panel | None, trust: bool) -> Panel | None:
-        """Solve one panel; None where Newton's method gave up."""
+    def _solved(self, clock: Clock, before: Panel | None, trust: bool) -> tuple[Panel | None, float]:
+        """Solve one panel, None where Newton's method gave up; and what it leaves, as far as that was seen."""
         first = self.start.moment if before is None else before.last
-        work = Newton(self.start, self.K, clock, first, self.tolerance, trust)
+        work = Newton(self.start, self.K, clock, first, self.tolerance, trust, self.stride)
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
-                return work.solve()
+                panel = work.solve()
+                self.stride = min(2 * work.stride, COARSEST) if panel.error < 0.1 * self.tolerance else work.stride
+                return panel, panel.error
         except (FloatingPointError, np.linalg.LinAlgError, NotConverged):
-            return None
+            return None, work.tail
         finally:
             self.evaluations += work.evaluations

@@ -13,8 +13,8 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged
 
-_WORST_CONDITION = 1e7  # of WWᵀ: its inverse keeps nine digits
-_BLOCK = 64  # of a triangular inverse, below which LAPACK's own is as good
+_WORST_CONDITION = 1e8  # of WWᵀ in the 1-norm: its inverse keeps eight digits
+_LEARNED = 1e-15  # share of a direction that is not learned, below which it counts as learned
 
 
 class Measured:
@@ -48,22 +48,35 @@ class Measured:
 
 
 class Riccati(ABC):
-    """K as a function of λ and u ≥ 0."""
+    """K as a function of λ and u ≥ 0.
+
+    Directions that are learned, K_ii = 1/(16u_i) but for 10⁻¹⁵, no longer know of the others. Rows being in the order
+    of λ, they are the last ones: what is left is a block, which shrinks as the flow goes on.
+    """
 
     @abstractmethod
-    def lower(self, lam: FloatArray, u: FloatArray) -> FloatArray:
-        """Return the lower triangle of K, zeros above, in Fortran order."""
+    def block(self, lam: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the lower triangle of the block that is not learned yet, zeros above, and the rest of diag K."""
+
+    @abstractmethod
+    def sums(self, lam: FloatArray, u: FloatArray) -> tuple[FloatArray, float]:
+        """Return diag K and ‖K‖²."""
 
     def __call__(self, lam: FloatArray, u: FloatArray) -> Measured:
         """Return K, to be asked."""
-        return Measured(self.lower(lam, u))
+        active, rest = self.block(lam, u)
+        n, after = len(active), np.arange(len(active), lam.size)
+        K = np.zeros((lam.size, lam.size), order="F")
+        K[:n, :n], K[after, after] = active, rest
+        return Measured(K)
 
 
 class NarrowRiccati(Riccati):
-    """Any W, (d, n): 2dn² + n³/3 + d²n flops.
+    """Any W, (d, n): 3dn² + n³/3 flops for diag K and ‖K‖², d and n without what is learned.
 
     W is made triangular first (K is the same), rows in the order of ascending λ: scaled by columns, no entry then
-    exceeds its start, and the matrix that is factorised is as well conditioned as at the start.
+    exceeds its start, and the matrix that is factorised is as well conditioned as at the start. A learned direction
+    takes its column with it.
     """
 
     def __init__(self, W: FloatArray) -> None:
@@ -71,47 +84,82 @@ class NarrowRiccati(Riccati):
         from scipy.linalg import rq
 
         self.W = np.asfortranarray(rq(W, mode="economic")[0])
+        self.own = np.diagonal(self.W, offset=self.W.shape[1] - len(self.W)) ** 2
 
-    def lower(self, lam: FloatArray, u: FloatArray) -> FloatArray:
-        """K = Z(D + 16Zᵀ diag(u) Z)⁻¹Zᵀ, Z = ΦW scaled by columns."""
+    def block(self, lam: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """K = YYᵀ."""
+        from scipy.linalg.blas import dsyrk
+
+        Y, rest = self._root(lam, u)
+        return (np.asarray(dsyrk(1.0, Y, lower=1)) if Y.shape[1] else np.zeros((len(Y), len(Y)))), rest
+
+    def sums(self, lam: FloatArray, u: FloatArray) -> tuple[FloatArray, float]:
+        """‖K‖² = ‖YᵀY‖²: dn² flops instead of d²n."""
+        from scipy.linalg.blas import dsyrk
+
+        Y, rest = self._root(lam, u)
+        norm = _squared_norm(dsyrk(1.0, Y, trans=1, lower=1)) if Y.shape[1] else 0.0
+        return np.append(np.einsum("ij,ij->i", Y, Y), rest), norm + float(rest @ rest)
+
+    def _root(self, lam: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return Y of K = YYᵀ = Z(D + 16Zᵀ diag(u) Z)⁻¹Zᵀ, Z = ΦW scaled by columns; and the rest of diag K."""
         from scipy.linalg.blas import dsyrk, dtrsm
         from scipy.linalg.lapack import dpotrf
 
         d, n = self.W.shape
+        with np.errstate(over="ignore", divide="ignore"):
+            left = np.exp(-2.0 * lam[d - n :]) / self.own
+            learned = left < _LEARNED * 16.0 * u[d - n :]
+            if d > n:  # a direction without a column of its own is seen in those of others, where these are not far off
+                learned &= 2.0 * (lam[d - n - 1] - lam[d - n :]) < np.log(_LEARNED)
+        n = int(np.max(np.flatnonzero(~learned), initial=-1)) + 1
+        first, d = d - self.W.shape[1], d - self.W.shape[1] + n
+        rest = 1.0 / (left[n:] + 16.0 * u[d:])
+        if n == 0:
+            return np.zeros((d, 0)), rest
+        lam, u = lam[:d], u[:d]
         with np.errstate(divide="ignore"):
-            scale = 0.5 * np.logaddexp(0.0, np.log(u[d - n :]) + 2.0 * lam[d - n :])
+            scale = 0.5 * np.logaddexp(0.0, np.log(u[first:]) + 2.0 * lam[first:])
         if max(np.ptp(lam), np.max(np.abs(lam))) < 300.0:
             columns = np.exp(lam)[:, None] * np.exp(-scale)
         else:
             columns = np.exp(np.minimum(np.subtract.outer(lam, scale), 300.0))
-        Z = np.multiply(self.W, columns, order="F")
+        Z = np.multiply(self.W[:d, :n], columns, order="F")
         A = dsyrk(16.0, np.sqrt(u)[:, None] * Z, trans=1, lower=1)
         A[np.diag_indices(n)] += np.exp(-2.0 * scale)
-        Y = dtrsm(1.0, _cholesky(A, dpotrf), Z, side=1, lower=1, trans_a=1, overwrite_b=1)
-        return np.asarray(dsyrk(1.0, Y, lower=1))
+        return np.asarray(dtrsm(1.0, _cholesky(A, dpotrf), Z, side=1, lower=1, trans_a=1, overwrite_b=1)), rest
 
 
 class WideRiccati(Riccati):
-    """W of full row rank, N ≥ d, by K⁻¹ = Φ⁻¹(WWᵀ)⁻¹Φ⁻¹ + 16 diag(u): d³ flops."""
+    """W of full row rank, N ≥ d, by K⁻¹ = Φ⁻¹(WWᵀ)⁻¹Φ⁻¹ + 16 diag(u): d³ flops, d without what is learned."""
 
     def __init__(self, inverse: FloatArray) -> None:
-        """Take (WWᵀ)⁻¹."""
+        """Take (WWᵀ)⁻¹, rows in the order of ascending λ."""
         self.inverse = np.asfortranarray(inverse)
 
-    def lower(self, lam: FloatArray, u: FloatArray) -> FloatArray:
+    def sums(self, lam: FloatArray, u: FloatArray) -> tuple[FloatArray, float]:
+        """By K itself."""
+        active, rest = self.block(lam, u)
+        return np.append(np.diagonal(active), rest), _squared_norm(active) + float(rest @ rest)
+
+    def block(self, lam: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """K = S(SΦ⁻¹(WWᵀ)⁻¹Φ⁻¹S + 16S² diag(u))⁻¹S with a unit diagonal inside."""
-        from scipy.linalg.lapack import dlauum, dpotrf
+        from scipy.linalg.lapack import dlauum, dpotrf, dtrtri
 
         own = np.diagonal(self.inverse)
         with np.errstate(over="ignore", divide="ignore"):
             f = 1.0 / np.sqrt(own + 16.0 * u * np.exp(2.0 * lam))
             size = own * np.exp(-2.0 * lam) + 16.0 * u
-        A = np.multiply(self.inverse, f, order="F")
+        n = int(np.max(np.flatnonzero(own * f * f > _LEARNED), initial=-1)) + 1
+        if n == 0:
+            return np.zeros((0, 0)), 1.0 / size
+        f = f[:n]
+        A = np.multiply(self.inverse[:n, :n], f, order="F")
         A *= f[:, None]
-        A[np.diag_indices_from(A)] = 1.0
-        Y = _triangular_inverse(_cholesky(A, dpotrf))
-        Y /= np.sqrt(size)
-        return np.asarray(dlauum(Y, lower=1, overwrite_c=1)[0])
+        A[np.diag_indices(n)] = 1.0
+        Y = dtrtri(_cholesky(A, dpotrf), lower=1, overwrite_c=1)[0]
+        Y /= np.sqrt(size[:n])
+        return np.asarray(dlauum(Y, lower=1, overwrite_c=1)[0]), 1.0 / size[n:]
 
 
 def riccati(W: FloatArray) -> Riccati:
@@ -122,13 +170,25 @@ def riccati(W: FloatArray) -> Riccati:
     >>> bool(np.allclose(riccati(W)(lam, u).full, NarrowRiccati(W)(lam, u).full, rtol=1e-12))
     True
     """
+    from scipy.linalg.blas import dsyrk
+    from scipy.linalg.lapack import dpocon, dpotrf, dpotri
+
     d, N = W.shape
     if d > N:
         return NarrowRiccati(W)
-    values, vectors = np.linalg.eigh(W @ W.T)
-    if values[0] * _WORST_CONDITION < values[-1]:
+    A = dsyrk(1.0, W, lower=1)
+    size = float(np.max(np.abs(A).sum(axis=0) + np.abs(A).sum(axis=1) - np.diagonal(A)))  # ‖A‖₁
+    L, failed = dpotrf(A, lower=1)
+    if failed or dpocon(L, size, uplo="L")[0] * _WORST_CONDITION < 1.0:
         return NarrowRiccati(W)
-    return WideRiccati((vectors / values) @ vectors.T)
+    inverse = dpotri(L, lower=1)[0]
+    return WideRiccati(np.tril(inverse) + np.tril(inverse, -1).T)
+
+
+def _squared_norm(lower: FloatArray) -> float:
+    """‖K‖² by its lower triangle, zeros above."""
+    own, flat = np.diagonal(lower), lower.ravel(order="K")
+    return 2.0 * float(flat @ flat) - float(own @ own)
 
 
 def _cholesky(A: FloatArray, dpotrf: object) -> FloatArray:
@@ -136,17 +196,3 @@ def _cholesky(A: FloatArray, dpotrf: object) -> FloatArray:
     if failed:
         raise NotConverged("The closed form of the flow lost positivity. Pass a smaller tolerance.")
     return np.asarray(L)
-
-
-def _triangular_inverse(L: FloatArray) -> FloatArray:
-    """L⁻¹ by halves: LAPACK's own is slow. d³/3 multiplications, nearly all in matrix products."""
-    from scipy.linalg.lapack import dtrtri
-
-    n = len(L)
-    if n <= _BLOCK:
-        return np.asarray(dtrtri(L, lower=1)[0])
-    h = n // 2
-    X = np.zeros((n, n), order="F")
-    X[:h, :h], X[h:, h:] = _triangular_inverse(L[:h, :h]), _triangular_inverse(L[h:, h:])
-    X[h:, :h] = -(X[h:, h:] @ (L[h:, :h] @ X[:h, :h]))
-    return X
