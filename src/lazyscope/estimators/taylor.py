@@ -4,7 +4,7 @@
 
 on the sphere, where Bai & Lee (2019) have it; the constant β keeps the length of x readable from x̃. With random signs
 the network f_{W₀+WΣ} itself is trained. It is a sum over neurons, so that its mean over Σ, which is what is predicted,
-is ½(f_{W₀+W} + f_{W₀−W}) exactly.
+is ½(f_{W₀+W} + f_{W₀−W}) exactly. For k > 2 moment-matched factors take the place of signs (`matched`).
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lazyscope.checks import FloatArray, real_number, whole_number
 from lazyscope.errors import InvalidParameter, NotConverged
-from lazyscope.estimators.base import blocks, generator, input_scale
+from lazyscope.estimators.base import Array, blocks, generator, input_scale
 from lazyscope.estimators.labels import LabelledMixin, signs
+from lazyscope.estimators.matched import MatchedPairs
 from lazyscope.estimators.targets import TargetsMixin
 from lazyscope.regimes import Taylor
 from lazyscope.simulate.blas import threads_for
-from lazyscope.simulate.randomized import Fit, NoisySGD, train
+from lazyscope.simulate.randomized import NoisySGD, train
 from lazyscope.simulate.taylor import TaylorModel
 
 _ATTEMPTS = 5  # with a third of the step size each time
@@ -74,7 +75,8 @@ class _TaylorNet(BaseEstimator):
 
     def _train(self, X: FloatArray, Y: FloatArray, loss: str) -> None:
         owner = type(self).__name__
-        regime = Taylor(self.order, self.activation, self.randomized)
+        matched = self.randomized is True and whole_number(self.order, owner, "order") > 2
+        regime = Taylor(self.order, self.activation, self.randomized and not matched)
         bias = real_number(self.bias, owner, "bias")
         if bias <= 0:
             raise InvalidParameter.of(owner, "bias", "be positive: x = 0 must have a place on the sphere", f"{bias:g}")
@@ -90,19 +92,21 @@ class _TaylorNet(BaseEstimator):
         d = inputs.shape[1]
         rng = generator(self.random_state, whole_number(self.width, owner, "width"), d)
         model = TaylorModel.symmetric(self.width, d, regime.activation, rng, Bx=sqrt(d))
-        order = None if regime.randomized else regime.order
-        fits = [_fitted(model, inputs, y, order, regime.randomized, protocol, rng) for y in Y.T]
-        # not the fits themselves: their losses are functions without a name, which pickle refuses
-        self._model, self._order = model, order
-        self.displacements_ = np.stack([fit.W for fit in fits]).astype(np.float64)
-        self.loss_curve_ = np.mean([fit.trace for fit in fits], axis=0)
+        if matched and protocol.lam:
+            must = "be zero for the network at orders above 2: the theory of λ‖W‖⁸ is that of order 2"
+            raise InvalidParameter.of(owner, "regularization", must, f"{protocol.lam:g}", "Pass randomized=False.")
+        self._model: TaylorModel | MatchedPairs = MatchedPairs.of(model, regime.order) if matched else model
+        self._order = None if regime.randomized or matched else regime.order
+        fits = [_fitted(self._model, inputs, y, self._order, protocol, rng) for y in Y.T]
+        self.displacements_ = np.stack([W for W, _ in fits]).astype(np.float64)
+        self.loss_curve_ = np.mean([trace for _, trace in fits], axis=0)
         self.n_iter_, self.loss_ = protocol.steps, float(np.mean(self.loss_curve_[-max(1, protocol.steps // 10) :]))
 
     def _values(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         parts = []
-        for part in blocks(X.shape[0], 4 * self._model.m):
+        for part in blocks(X.shape[0], 8 * self.displacements_.shape[1]):
             inputs = self._sphere(X[part].astype(np.float64, copy=False))
             columns = [_mean_values(self._model, W, self._order, inputs) for W in self.displacements_]
             parts.append(np.stack(columns, axis=1))
@@ -110,19 +114,21 @@ class _TaylorNet(BaseEstimator):
 
 
 def _fitted(
-    model: TaylorModel,
+    model: TaylorModel | MatchedPairs,
     X: FloatArray,
     y: FloatArray,
     order: int | None,
-    signs: bool,
     protocol: NoisySGD,
     rng: np.random.Generator,
-) -> Fit:
-    """Train, with a third of the step size where it diverges."""
+) -> tuple[Array, FloatArray]:
+    """Train, with a third of the step size where it diverges; return the displacements and the loss of each step."""
     for attempt in range(_ATTEMPTS):
         try:
-            with threads_for(protocol.batch * model.m * model.d):
-                return train(model, X, y, order, signs=signs, protocol=protocol, rng=rng)
+            with threads_for(protocol.batch * model.m * X.shape[1]):
+                if isinstance(model, MatchedPairs):
+                    return model.train(X, y, protocol, rng)
+                fit = train(model, X, y, order, signs=order is None, protocol=protocol, rng=rng)
+                return fit.W, fit.trace
         except NotConverged:
             if attempt == _ATTEMPTS - 1:
                 raise
@@ -130,8 +136,10 @@ def _fitted(
     raise AssertionError("unreachable")
 
 
-def _mean_values(model: TaylorModel, W: FloatArray, order: int | None, X: FloatArray) -> FloatArray:
-    """Return f^{(order)}; for the network (None) its mean over signs."""
+def _mean_values(model: TaylorModel | MatchedPairs, W: FloatArray, order: int | None, X: FloatArray) -> FloatArray:
+    """Return f^{(order)}; for the network (None) its mean over what is random in it."""
+    if isinstance(model, MatchedPairs):
+        return model.mean_values(W, X)
     if order is not None:
         return model.expand(W, X, order, derivatives=0).values
     return np.asarray(0.5 * (model.network(W, X) + model.network(-W, X)))
@@ -151,11 +159,13 @@ class TaylorNetRegressor(TargetsMixin, _TaylorNet):
     activation : str, callable or Activation
         σ, with k derivatives.
     randomized : bool
-        Train the network under random signs, which couples it with the model of order 2, instead of the model itself.
+        Train the network under random signs, which couples it with the model of order 2, or, for k > 2, under
+        moment-matched factors, which leave its k-th Taylor piece; instead of the model f^{(k)} itself.
     max_iter, batch_size, learning_rate :
-        Steps of noisy SGD, samples in each, and their size; where training diverges it starts again with a third.
+        Steps of noisy SGD, samples in each, and their size, which falls to zero over the second half of the steps and
+        so ends training by itself; where it diverges, training starts again with a third.
     regularization : float
-        λ of λ‖B_x W‖⁸_{2,4}.
+        λ of λ‖B_x W‖⁸_{2,4}; not for k > 2 with `randomized`.
     scale, bias :
         s and β of x̃; see `RandomFeatureMap` for "auto".
     random_state : int, RandomState or None
@@ -164,7 +174,7 @@ class TaylorNetRegressor(TargetsMixin, _TaylorNet):
     Attributes
     ----------
     displacements_ : ndarray
-        W, (k, m, d + 1), one for each target.
+        W, (targets, m, d + 1), or (targets, m/2, d + 1) where neurons move in pairs: k > 2 and `randomized`.
     loss_, loss_curve_, n_iter_ :
         The mean loss over the last tenth of the steps, the loss of each, their number.
 
