@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from lazyscope.errors import InvalidParameter
 from lazyscope.estimators.feature_map import RandomFeatureMap
+from lazyscope.estimators.gcv import dual, primal
 from lazyscope.estimators.random_features import RandomFeaturesClassifier, RandomFeaturesRegressor
 
 RIDGES = np.geomspace(1e-6, 1e1, 7)
@@ -63,6 +64,26 @@ def test_gcv_is_that_of_the_explicit_hat_matrix(width, weighted):
         assert freedom == pytest.approx(np.trace(H), rel=1e-6)
         assert ours == pytest.approx(expected, rel=1e-5)
     assert model.ridge_ == RIDGES[np.argmin(model.gcv_)]
+
+
+@pytest.mark.parametrize("route", ["primal", "dual"])
+def test_gcv_is_leaving_one_out_and_fitting_again_where_samples_are_alike(route):
+    """Of waves on a regular grid every sample has the same leverage, and GCV is the error of n refits exactly."""
+    n, t = 24, 2.0 * np.pi * np.arange(24) / 24
+    waves = [amplitude * wave(k * t) for k, amplitude in ((1, 1.0), (2, 0.3), (5, 2.0)) for wave in (np.cos, np.sin)]
+    Phi, y = np.column_stack(waves), np.random.default_rng(0).standard_normal(n)
+    if route == "primal":
+        path = primal(np.asfortranarray(Phi.T @ Phi), (Phi.T @ y)[:, None], np.array([y @ y]), n, RIDGES, False)
+    else:
+        path = dual(np.asfortranarray(Phi @ Phi.T), y[:, None], n, RIDGES, False)
+    for ridge, gcv in zip(RIDGES, path.gcv, strict=True):
+        missed = []
+        for i in range(n):
+            others = np.arange(n) != i
+            rest = Phi[others]
+            a = np.linalg.solve(rest.T @ rest + n * ridge * np.eye(6), rest.T @ y[others])
+            missed.append(y[i] - Phi[i] @ a)
+        assert gcv == pytest.approx(np.mean(np.square(missed)), rel=1e-8)
 
 
 @pytest.mark.parametrize("width", [20, 400], ids=["primal", "dual"])
