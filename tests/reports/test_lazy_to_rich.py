@@ -40,6 +40,13 @@ def test_flow_ends_at_the_closed_form(alpha):
     assert float(late.risk[-1]) == pytest.approx(end(alpha), abs=1e-5)
 
 
+@pytest.mark.parametrize(("alpha", "end_of"), [(0.01, "trained"), (1000.0, "tangent")])
+def test_flow_ends_within_three_percent_of_both_limits(alpha, end_of):
+    """N = d/2. SGD does so too, below, and the closed form above."""
+    late = flow(TARGET, ls.Trained(alpha=alpha), width=D // 2, times=[300.0 * max(1.0, 10 * alpha)], tolerance=1e-6)
+    assert float(late.risk[-1]) == pytest.approx(FLOOR if end_of == "trained" else TANGENT, rel=0.03)
+
+
 def test_flow_of_a_large_scale_is_tangent_flow():
     times = [0.5, 5.0, 50.0]
     lazy = flow(TARGET, ls.Trained(alpha=1e5), width=D // 2, times=times, tolerance=1e-6).risk.values

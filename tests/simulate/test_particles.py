@@ -1,5 +1,7 @@
 """Mean field: particles, their gradient, convexity along mixtures, and the minimum over measures with its gap."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ def test_samples_are_centred_and_scaled(problem):
 
 
 @pytest.mark.parametrize("name", ["relu", "tanh", "square"])
-@pytest.mark.parametrize("n", [100, 300])  # less than a block; one and a part
+@pytest.mark.parametrize("n", [101, 2500])  # halves of less than a block; of one and a part
 def test_a_step_follows_the_gradient(name, n):
     """Against finite differences, in float64, of the mean squared error; each gradient is multiplied by N."""
     sigma, rng, N = ls.Activation(name), np.random.default_rng(0), 5
@@ -60,6 +62,20 @@ def test_compiled_and_plain_arithmetic_agree():
         rho, risks = descend(sample, MeanField(7, sigma), bound=2.0, steps=40, rng=np.random.default_rng(5), rate=0.05)
         ends.append((rho.W, risks))
     assert np.allclose(ends[0][1], ends[1][1], rtol=1e-4) and np.allclose(ends[0][0], ends[1][0], atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["relu", "tanh"])
+def test_two_threads_make_the_same_steps_bit_for_bit(name, monkeypatch):
+    ends = []
+    for worth in (0, 10**12):
+        monkeypatch.setattr(import_module("lazyscope.simulate.particles"), "_WORTH_A_THREAD", worth)
+        rho = Particles.start(4, 6, np.random.default_rng(1))
+        descent = Descent(Sample.of(TARGET, 2500, 0, 0), ls.Activation(name), rho)
+        assert (descent.threads is None) == (worth > 0)
+        risks = [descent.step(0.05, bound=2.0) for _ in range(20)]
+        ends.append((risks, rho.W.copy(), rho.a.copy()))
+    assert ends[0][0] == ends[1][0]
+    assert np.array_equal(ends[0][1], ends[1][1]) and np.array_equal(ends[0][2], ends[1][2])
 
 
 def test_descent_goes_down_and_stays_in_its_set():

@@ -8,6 +8,7 @@ function of ρ with a minimum. Particles descend it, each by its own gradient ti
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,8 @@ from lazyscope.simulate.blas import gemm, threads_for
 from lazyscope.simulate.normals import Float32
 from lazyscope.simulate.sources import source_of
 
-_BLOCK = 256  # samples at once: what is computed of them stays in the cache
+_BLOCK = 1024  # samples at once: what is computed of them stays in the cache, and threads seldom wait for each other
+_WORTH_A_THREAD = 4_000_000  # multiplications of a product: a millisecond, where a thread costs a twentieth
 _BOLDER = 1.05
 
 
@@ -94,14 +96,14 @@ def descend(
     """Descend from random positions; return the particles and the risk before each step, and after the last.
 
     The rate grows by 5% a step, and is halved where the risk rises, the steps that raised it being taken back.
-    4ndN flops a step in float32, and two passes over what is in the cache; nothing of size nN is held.
+    4ndN flops a step in float32 on two threads, and two passes over what is in the cache; nothing of size nN is held.
     """
     d = sample.X.shape[1]
     rho = Particles.start(d, regime.particles, rng)
     size = rate if rate is not None else stable_rate(sample, regime.activation, bound)
     descent = Descent(sample, regime.activation, rho)
     risks: list[float] = []
-    with threads_for(_BLOCK * d * regime.particles):
+    with threads_for(0):
         while len(risks) <= steps:
             if len(risks) % 50 == 0:
                 report(len(risks), 0, f"{regime.particles} particles, step {len(risks):,} of {steps:,}")
@@ -132,16 +134,53 @@ def stable_rate(sample: Sample, sigma: Activation, bound: float) -> float:
     return 0.5 / (2.0 * (1.0 + values + bound**2 * slopes * spread))
 
 
+class _Part:
+    """Half of the sample: its share of the gradients, block by block, so that what is computed stays in the cache."""
+
+    def __init__(self, X: Float32, y: Float32, N: int) -> None:
+        self.X, self.y = X, y
+        self.H = np.empty((min(_BLOCK, max(1, len(X))), N), dtype=np.float32, order="F")
+        self.grad_W = np.zeros((X.shape[1], N), dtype=np.float32, order="F")
+        self.grad_a = np.zeros(N, dtype=np.float32)
+
+    def gradients(self, sigma: Activation, rho: Particles) -> tuple[float, float]:
+        """Add up Xᵀ(r σ′(XW)), σ(XW)ᵀr where σ is not ReLU, Σr² and Σr, with r = y − f(X)."""
+        self.grad_W[:], self.grad_a[:] = 0.0, 0.0
+        squares, total = 0.0, 0.0
+        scaled, relu = rho.a / np.float32(rho.a.size), sigma.name == "relu"
+        for begin in range(0, len(self.X), _BLOCK):
+            block = self.X[begin : begin + _BLOCK]
+            H = self.H if len(block) == len(self.H) else np.empty((len(block), rho.a.size), np.float32, order="F")
+            gemm(1.0, block.T, rho.W, 0.0, H, trans_a=True)
+            r = self.y[begin : begin + _BLOCK] - rho.c
+            if relu:
+                relu_block(H, scaled, r)
+            else:
+                values, slopes = np.asfortranarray(sigma.at(H)), np.asfortranarray(sigma.slope_at(H))
+                r -= values @ scaled
+                self.grad_a += r @ values
+                np.multiply(slopes, r[:, None], out=H)
+            gemm(1.0, block.T, H, 1.0, self.grad_W)
+            squares += float(r @ r)
+            total += float(r.sum())
+        return squares, total
+
+
 class Descent:
-    """Gradient descent on the particles, in place."""
+    """Gradient descent on the particles, in place: two threads, each with its half of the sample and one BLAS thread.
+
+    The halves are the same, and so are the sums, whatever the number of cores.
+    """
 
     def __init__(self, sample: Sample, sigma: Activation, rho: Particles) -> None:
         self.sample, self.sigma, self.rho = sample, sigma, rho
-        N, (_, d) = rho.a.size, sample.X.shape
-        self.H = np.empty((_BLOCK, N), dtype=np.float32, order="F")
-        self.grad_W = np.zeros((d, N), dtype=np.float32, order="F")
-        self.grad_a = np.zeros(N, dtype=np.float32)
+        n, d = sample.X.shape
+        middle = n // 2
+        self.parts = [
+            _Part(sample.X[half], sample.y[half], rho.a.size) for half in (slice(0, middle), slice(middle, n))
+        ]
         self.kept = [(rho.a.copy(), rho.W.copy(), rho.c)] * 2
+        self.threads = ThreadPoolExecutor(1) if n * d * rho.a.size > _WORTH_A_THREAD else None
 
     def undo(self) -> None:
         """Go back to before the last two steps: the first of them raised the risk, which the second saw."""
@@ -149,56 +188,45 @@ class Descent:
         self.rho.a[:], self.rho.W[:], self.rho.c = a, W, c
         self.kept = [self.kept[0]] * 2
 
+    def _gradients(self) -> list[tuple[float, float]]:
+        first, second = self.parts
+        if self.threads is None:
+            return [part.gradients(self.sigma, self.rho) for part in self.parts]
+        other = self.threads.submit(first.gradients, self.sigma, self.rho)
+        return [second.gradients(self.sigma, self.rho), other.result()]
+
     def step(self, rate: float, bound: float) -> float:
         """Make one step; return the risk before it."""
-        X, y, rho = self.sample.X, self.sample.y, self.rho
-        n, N = len(X), rho.a.size
-        self.grad_W[:], self.grad_a[:] = 0.0, 0.0
-        total, grad_c = 0.0, 0.0
-        scaled = rho.a / np.float32(N)
-        for begin in range(0, n, _BLOCK):
-            block = X[begin : begin + _BLOCK]
-            H = self.H if len(block) == _BLOCK else np.empty((len(block), N), dtype=np.float32, order="F")
-            gemm(1.0, block.T, rho.W, 0.0, H, trans_a=True)
-            r = np.empty(len(block), dtype=np.float32)
-            if self.sigma.name == "relu":
-                relu_block(H, scaled, rho.a, float(rho.c), y[begin : begin + _BLOCK], r, self.grad_a)
-            else:
-                values, slopes = np.asfortranarray(self.sigma.at(H)), np.asfortranarray(self.sigma.slope_at(H))
-                r[:] = y[begin : begin + _BLOCK] - values @ scaled - rho.c
-                self.grad_a += r @ values
-                np.multiply(slopes, r[:, None], out=H)
-                H *= rho.a
-            gemm(1.0, block.T, H, 1.0, self.grad_W)
-            total += float(r @ r)
-            grad_c += float(r.sum())
+        rho, n = self.rho, len(self.sample.X)
+        squares, totals = zip(*self._gradients(), strict=True)
+        grad_W, grad_a = (getattr(self.parts[0], name) for name in ("grad_W", "grad_a"))
+        grad_W += self.parts[1].grad_W
+        grad_a += self.parts[1].grad_a
+        if self.sigma.name == "relu":  # u₊ = uσ′(u), so that the gradient of a is ⟨w, Xᵀ(rσ′(Xw))⟩
+            np.einsum("ij,ij->j", rho.W, grad_W, out=grad_a)
         self.kept = [self.kept[1], (rho.a.copy(), rho.W.copy(), rho.c)]
         if rate > 0.0:
             one = np.float32(2.0 * rate / n)
-            self.grad_W *= one
-            rho.W += self.grad_W
-            self.grad_a *= one
-            rho.a += self.grad_a
-            rho.c += np.float32(2.0 * rate / n * grad_c)
+            grad_W *= one * rho.a
+            rho.W += grad_W
+            grad_a *= one
+            rho.a += grad_a
+            rho.c += np.float32(2.0 * rate / n * sum(totals))
             np.clip(rho.a, -bound, bound, out=rho.a)
             rho.W /= np.maximum(np.linalg.norm(rho.W, axis=0), np.float32(1.0))
-        return total / n
+        return float(sum(squares)) / n
 
 
 @compiled
-def relu_block(H: Float32, scaled: Float32, a: Float32, c: float, y: Float32, r: Float32, grad_a: Float32) -> None:
-    """R = y − Σ_j scaled_j h_ij₊ − c; grad_a_j += Σ_i r_i h_ij₊; H ← r_i a_j 1{h_ij > 0}: two passes."""
+def relu_block(H: Float32, scaled: Float32, r: Float32) -> None:
+    """r_i ← r_i − Σ_j scaled_j h_ij₊, then H ← r_i 1{h_ij > 0}: two passes, both of vector instructions."""
     rows, columns = H.shape
-    for i in range(rows):
-        r[i] = y[i] - c
+    zero = np.float32(0.0)
     for j in range(columns):
         weight = scaled[j]
         for i in range(rows):
-            r[i] -= weight * max(H[i, j], np.float32(0.0))
-    for j in range(columns):
-        gradient = np.float32(0.0)
-        for i in range(rows):
             h = H[i, j]
-            gradient += r[i] * max(h, np.float32(0.0))
-            H[i, j] = r[i] * a[j] if h > 0.0 else np.float32(0.0)
-        grad_a[j] += gradient
+            r[i] -= weight * (h if h > zero else zero)
+    for j in range(columns):
+        for i in range(rows):
+            H[i, j] = r[i] if H[i, j] > zero else zero
