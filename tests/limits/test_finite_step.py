@@ -70,21 +70,22 @@ def test_a_walk_without_noise_is_flow():
         assert np.allclose(np.interp(times, t, risk), line, rtol=0.01)
 
 
-def test_without_noise_finite_steps_are_gradient_descent():
+@pytest.mark.parametrize("layer", ["trained", "fixed"])
+def test_without_noise_finite_steps_are_gradient_descent(layer):
     """Batches without end: plain gradient descent on the population risk, long after all is learned."""
     target, N, size = ls.QuadraticTarget.exponential(30, seed=1), 15, 0.01
-    start = beginning(target, N, None, "drawn", "trained", 0, 0)
-    b, W, a, c, points, descended = start.b, start.W.copy(), 0.0, 0.0, [100, 300, 1000, 3000, 6000], []
+    start = beginning(target, N, None, "drawn", layer, 0, 0)
+    b, W, a, c, points, descended = start.b, start.W.copy(), start.a, 0.0, [100, 300, 1000, 3000, 6000], []
     for step in range(1, 6001):
         K = W @ W.T
         E = a * K - np.diag(b)
         s = float(np.trace(a * K)) + c
         slope_W, slope_a = 4.0 * a * (2.0 * E + s * np.eye(30)) @ W, 4.0 * np.sum(E * K) + 2.0 * s * np.trace(K)
-        W, a, c = W - size * slope_W, a - size * slope_a, c - size * 2.0 * s
+        W, a, c = W - size * slope_W, a - (layer == "trained") * size * slope_a, c - size * 2.0 * s
         if step in points:
             E = a * W @ W.T - np.diag(b)
             descended.append((2.0 * np.sum(E**2) + (a * np.sum(W**2) + c) ** 2) / (2.0 * b @ b))
-    path = Diffusion(b, start.W, 10**9, True, np.random.default_rng(0))
+    path = Diffusion(b, start.W, 10**9, layer == "trained", np.random.default_rng(0))
     t, risk = np.array(list(path.risks([Stretch(60.0, size)]))).T
     walked = np.exp(np.interp(np.array(points) * size, t, np.log(risk)))
     assert np.allclose(walked, descended, rtol=0.01)  # what the walk's own steps leave of flow, see above
