@@ -69,8 +69,7 @@ def test_closed_form_agrees_with_a_general_solver(name):
     assert np.max(np.abs(curve.at("risk", times) / start.energy - general_solver(start, times))) < CLOSE
 
 
-@pytest.mark.parametrize("alpha", [0.2, 5.0])
-@pytest.mark.parametrize("N", [4, 12])
+@pytest.mark.parametrize(("alpha", "N"), [(0.2, 4), (5.0, 12)])
 def test_an_output_scale_agrees_with_a_general_solver(alpha, N):
     """f = (α/N)Σ(⟨w,x⟩² − ⟨w⁰,x⟩²) + c, W = W₀ + V/α: all of (V, c) by DOP853."""
     target, d, times = ls.QuadraticTarget.exponential(8, seed=4), 8, np.array([0.1, 0.7, 4.0])
@@ -195,8 +194,7 @@ def test_directions_that_are_equal_may_be_counted():
     assert np.allclose((moved[0] - moved[1]) / (2.0 * h), grouped.by_lambda.sum(axis=1), rtol=1e-6)
 
 
-@pytest.mark.parametrize("layer", ["trained", "fixed"])
-@pytest.mark.parametrize("N", [40, 160, 320])
+@pytest.mark.parametrize(("N", "layer"), [(40, "fixed"), (160, "trained"), (320, "fixed"), (320, "trained")])
 def test_in_many_dimensions_few_matrices_are_enough(N, layer):
     """From d = 100 on K is computed at some of the points only; Newton's method with all of them is the judge."""
     target, times = ls.QuadraticTarget.exponential(160, seed=5), np.geomspace(0.05, 300.0, 40)

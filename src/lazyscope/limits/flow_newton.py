@@ -110,7 +110,7 @@ class Newton:
             return self._settled(self._guess(1e-3 * np.sqrt(self.tolerance)), None, 0.0)
         enough, begin = 0.1 * np.sqrt(self.tolerance), (self.s.copy(), self.a.copy())
         try:
-            usual = self._guess((0.2 if self.stride else 0.1) * enough)
+            usual = self._guess((0.5 if self.stride else 0.1) * enough)
             if self.stride:
                 found = self._interpolated(self.K, usual)
                 if found is not None:
@@ -175,7 +175,7 @@ class Newton:
                 raise NotConverged("The guess is far off.")
             changed = float(np.max(np.abs(shifts - self.shift[np.append(0, few)])[:, 0]))
             self.shift = coarse.at(self.rule.x) @ shifts
-            usual = self._guess(0.03 * self.tolerance)
+            usual = self._guess(0.1 * self.tolerance)
             worths = worth(usual, self.groups, self.a[1:], off * changed, coarse.coefficients[-1] @ shifts)
             left, missed = (float(np.max(one)) / self.start.energy for one in worths)
             missed /= 3.0  # of the last coefficient that is seen, those beyond are some third
