@@ -70,8 +70,9 @@ class Size:
 
 
 PRESETS = {
-    "quick": Size("a minute and a half", d=60, draws=5),
-    "paper": Size("about an hour", d=200, draws=8),
+    "quick": Size("one minute", d=60, draws=5),
+    # at d = 200 steps of 0.005 are near the largest that a trained network bears
+    "paper": Size("about ten minutes", d=200, draws=8, small=(0.005, 0.001), larger=(0.02, 0.002)),
 }
 
 

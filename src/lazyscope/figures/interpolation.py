@@ -41,7 +41,7 @@ class Size:
 
 PRESETS = {
     "quick": Size("half a minute", (36, 72, 144), 10, 8),
-    "paper": Size("about an hour", (48, 96, 192, 384), 20, 24),
+    "paper": Size("about twenty minutes", (48, 96, 192, 384), 20, 24),
 }
 
 

@@ -36,6 +36,7 @@ _SHOWN = {
 }
 _TOLERANCE = 0.05  # of an exponent, as fitted over finite α
 _NEAR = 0.03  # of a risk
+_FINE = tuple(np.geomspace(0.001, 10_000.0, 15).round(4).tolist())
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Size:
 
 PRESETS = {
     "quick": Size("a minute and a half", d=30, draws=4),
-    "paper": Size("about an hour", d=60, draws=12, alpha=tuple(np.geomspace(0.001, 10_000.0, 15).round(4).tolist())),
+    "paper": Size("about half an hour", d=60, draws=12, alpha=_FINE),
 }
 
 
@@ -155,7 +156,7 @@ def _draw_laziness(axes: Axes, found: xr.Dataset) -> None:
     axes.axvspan(alpha[lazy][0], alpha[-1], color="#f0f0f0", zorder=0)
     axes.set(xscale="log", yscale="log", xlabel="α, output scale", ylabel="at the end of training")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=9.5,
-                title="fitted where grey; dashed: 1/α")  # fmt: skip
+                title="fitted where shaded; dashed: 1/α")  # fmt: skip
 
 
 def _draw_training(axes: Axes, along: xr.Dataset) -> None:

@@ -52,8 +52,8 @@ class Size:
 
 
 PRESETS = {
-    "quick": Size("half a minute", (2, 4, 8, 16, 32, 64, 128), 6),
-    "paper": Size("about ten minutes", (2, 4, 8, 16, 32, 64, 128, 256, 512), 16, steps=4000, samples=1000),
+    "quick": Size("twenty seconds", (2, 4, 8, 16, 32, 64, 128), 6),
+    "paper": Size("about five minutes", (2, 4, 8, 16, 32, 64, 128, 256, 512), 16, steps=4000, samples=1000),
 }
 
 

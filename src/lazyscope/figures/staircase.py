@@ -64,7 +64,7 @@ class Size:
 
 PRESETS = {
     "quick": Size("half a minute", d=40, streams=6),
-    "paper": Size("about ten minutes", d=100, streams=24, step_size=0.001),
+    "paper": Size("about five minutes", d=100, streams=24, step_size=0.001),
 }
 
 
