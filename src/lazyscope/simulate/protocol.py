@@ -77,7 +77,7 @@ class SGD:
 
 @dataclass(frozen=True)
 class ParticleDescent:
-    """How particles descend: so many `steps` of gradient descent, within |a| ≤ `bound` and ‖w‖ ≤ 1.
+    """How particles descend: so many `steps` of gradient descent, a at most `bound` in size and ‖w‖ ≤ 1.
 
     The step size looks after itself: it grows while the risk falls, and a step that raises the risk is taken back.
 
