@@ -3,8 +3,9 @@
     unexplained(N) = rest + linear·r₁(N) + quadratic·r₂(N),
 
 r₂ the exact risk of the regime on ⟨z, Bz⟩ at width N with infinitely many samples (`lazyscope.exact`), r₁ that of
-random features on a linear target (the limit N, d → ∞ at n = ∞) and zero for the other regimes, whose class holds every
-linear function. The rest, noise and higher orders, is counted as out of reach.
+random features on a linear target (the limit N, d → ∞ at n = ∞). It is counted as zero for the other regimes: a trained
+network needs two neurons for a linear function, and the tangent model leaves about 0.6/N of one (0.08 at N = 8, 0.014
+at N = 32, by regression on 20,000 samples, d = 20). The rest, noise and higher orders, is counted as out of reach.
 """
 
 from __future__ import annotations
