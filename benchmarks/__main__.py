@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import core, estimators, explorer, margin, ridge, simulate, startup, taylor
+from benchmarks import core, estimators, explorer, flow, margin, ridge, simulate, startup, taylor
 from benchmarks.harness import Figure, MachineUse
 from benchmarks.report import provenance, table, write
 
@@ -29,6 +29,8 @@ BENCHMARKS: dict[str, Benchmark] = {
         ridge.ridge_path,
         margin.margin_curve,
         margin.hard_margin,
+        flow.flow_curves,
+        flow.particles_against_torch,
         estimators.tangent_products,
         estimators.network_tangent_products,
         estimators.two_layer_regressor,
