@@ -107,7 +107,7 @@ class JaxModel:
         return found
 
     def kernel(self, theta: FloatArray, x: Any, chunk: int) -> FloatArray:
-        """The tangent kernel, mean over outputs: Jacobians of two chunks of rows in memory, 2·chunk·k·P numbers."""
+        """The tangent kernel, mean over outputs: Jacobians of two chunks of rows in memory at a time."""
         own = self._own(theta)
 
         def gram(J: Any, other: Any) -> FloatArray:

@@ -131,7 +131,7 @@ class TorchModel:
         return lambda parameters: jvp(function, (parameters,), (direction,))[1]
 
     def kernel(self, theta: FloatArray, x: Any, chunk: int) -> FloatArray:
-        """The tangent kernel, mean over outputs: Jacobians of two chunks of rows in memory, 2·chunk·k·P numbers."""
+        """The tangent kernel, mean over outputs: Jacobians of two chunks of rows in memory at a time."""
 
         def gram(J: Any, other: Any) -> FloatArray:
             return np.asarray(_numpy(self.torch.einsum("akp,bkp->ab", J, other)) / J.shape[1])
