@@ -174,6 +174,15 @@ BAD = {
     "batch": lambda: finite_step(TARGET, ls.Trained(), width=2, step_size=0.01, samples=[100], batch=0),
     "paths": lambda: finite_step(TARGET, ls.Trained(), width=2, step_size=0.01, samples=[100], paths=0),
     "decay": lambda: finite_step(TARGET, ls.Trained(), width=2, step_size=0.01, samples=[100], decay=((2.0, 1.0),)),
+    "decay that is no pair": lambda: finite_step(
+        TARGET, ls.Trained(), width=2, step_size=0.01, samples=[100], decay=[1.0]
+    ),
+    "decay that is a number": lambda: finite_step(
+        TARGET, ls.Trained(), width=2, step_size=0.01, samples=[100], decay=5
+    ),
+    "step size that is not a number": lambda: finite_step(
+        TARGET, ls.Trained(), width=2, step_size=np.nan, samples=[100]
+    ),
     "activation": lambda: finite_step(TARGET, ls.Trained("relu"), width=2, step_size=0.01, samples=[100]),
     "output scale": lambda: finite_step(TARGET, ls.Trained(alpha=2.0), width=2, step_size=0.01, samples=[100]),
     "regime": lambda: finite_step(TARGET, ls.RandomFeatures(), width=2, step_size=0.01, samples=[100]),

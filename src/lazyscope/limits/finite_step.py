@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lazyscope import matrices
-from lazyscope.checks import FloatArray, real_number, whole_number, whole_numbers
+from lazyscope.checks import FloatArray, real_array, real_number, whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.limits.finite_step_diffusion import Diffusion, Stretch
 from lazyscope.limits.finite_step_linear import Steps, tangent_risks
@@ -166,11 +166,14 @@ def stages(steps: int, step_size: float, decay: Sequence[tuple[float, float]]) -
     """
     must = "be pairs (last share of the steps, divisor), 0 ≤ share ≤ 1 and divisor > 0"
     begun = [(0, 1.0)]
-    for pair in decay:
-        if not 0.0 <= pair[0] <= 1.0 or not pair[1] > 0.0:
-            raise InvalidParameter.of("finite_step", "decay", must, pair)
+    pairs = real_array(decay, "finite_step", "decay", must)
+    if pairs.size and (pairs.ndim != 2 or pairs.shape[1] != 2):
+        raise InvalidParameter.of("finite_step", "decay", must, f"shape {pairs.shape}")
+    for share, divisor in pairs.reshape(-1, 2).tolist():
+        if not 0.0 <= share <= 1.0 or not divisor > 0.0:
+            raise InvalidParameter.of("finite_step", "decay", must, (share, divisor))
         # the first step with steps − step ≤ share·steps
-        begun.append((steps - int(np.floor(pair[0] * steps + 1e-9)), float(pair[1])))
+        begun.append((steps - int(np.floor(share * steps + 1e-9)), divisor))
     ends = [first for first, _ in begun[1:]] + [steps]
     parts = [
         Steps(end - first, step_size / divisor)
