@@ -63,9 +63,10 @@ def flow(
         Which weights.
     tolerance
         Of the normalised risk, for trained networks (of itself, where it is larger than 1). At d = 450 the default
-        leaves up to 1.7·10⁻⁴, and a curve costs some 15 eigendecompositions of that size, whatever N and the times: 50
-        to 120 matrices d × d of at most d³ flops, and 3 MB for each of some 15 panels. Where one direction is
-        learned suddenly, errors from before are amplified, up to 30 times: a smaller tolerance shows.
+        was seen to leave up to 1.3·10⁻⁴, and a curve costs 6 to 16 eigendecompositions of that size for N = 45 to 900,
+        however many times it has: 50 to 120 matrices d × d of at most 3d³ flops, in the memory of five of them. Where
+        one direction is learned suddenly, errors from before are amplified (30 times, with one eigenvalue 200 times
+        the others): compare with a smaller tolerance.
 
     Returns
     -------

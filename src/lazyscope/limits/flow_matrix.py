@@ -97,7 +97,7 @@ class Start:
 class Curve:
     """A solved flow: values at any times up to its end by interpolation, and K itself at any time.
 
-    `evaluations` is the number of matrices K that were computed: all of the cost.
+    `evaluations` is the number of matrices K that were computed: nearly all of the cost.
     """
 
     start: Start
