@@ -73,8 +73,9 @@ def flow(
     xarray.Dataset
         `risk`, 1 for the best constant. For trained networks also `learned`, the share ⟨v_i, Gv_i⟩/λ_i(B) of each
         eigendirection that the network f = ⟨G, xxᵀ⟩ + c has, largest eigenvalue first, and `reached`, the time at which
-        it is one half (∞ if that is later than the last of `times`). From d = 100 on, and a tolerance of 10⁻⁵, they are
-        interpolated more coarsely than the risk: to about a percent, but for the last directions where N is near d.
+        it is one half (∞ if that is later than the last of `times`). From d = 100 and a tolerance
+        of 10⁻⁵ on they are interpolated more coarsely than the risk; seen at d = 450: `reached` to 2%, `learned` to
+        0.003 in the mean square and 0.03 for the larger half of the eigenvalues, but single small ones to 0.4 only.
         And `second_layer`, `offset` and `conserved`, what rounding and tolerance left of the conservation law.
 
     Examples
