@@ -175,7 +175,7 @@ class Newton:
                 raise NotConverged("The guess is far off.")
             changed = float(np.max(np.abs(shifts - self.shift[np.append(0, few)])[:, 0]))
             self.shift = coarse.at(self.rule.x) @ shifts
-            usual = self._guess(0.1 * self.tolerance)
+            usual = self._guess(0.3 * self.tolerance)
             worths = worth(usual, self.groups, self.a[1:], off * changed, coarse.coefficients[-1] @ shifts)
             left, missed = (float(np.max(one)) / self.start.energy for one in worths)
             missed /= 3.0  # of the last coefficient that is seen, those beyond are some third
