@@ -104,7 +104,6 @@ class NarrowRiccati(Riccati):
     def _root(self, lam: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return Y of K = YYᵀ = Z(D + 16Zᵀ diag(u) Z)⁻¹Zᵀ, Z = ΦW scaled by columns; and the rest of diag K."""
         from scipy.linalg.blas import dsyrk, dtrsm
-        from scipy.linalg.lapack import dpotrf
 
         d, n = self.W.shape
         with np.errstate(over="ignore", divide="ignore"):
@@ -127,7 +126,7 @@ class NarrowRiccati(Riccati):
         Z = np.multiply(self.W[:d, :n], columns, order="F")
         A = dsyrk(16.0, np.sqrt(u)[:, None] * Z, trans=1, lower=1)
         A[np.diag_indices(n)] += np.exp(-2.0 * scale)
-        return np.asarray(dtrsm(1.0, _cholesky(A, dpotrf), Z, side=1, lower=1, trans_a=1, overwrite_b=1)), rest
+        return np.asarray(dtrsm(1.0, _cholesky(A), Z, side=1, lower=1, trans_a=1, overwrite_b=1)), rest
 
 
 class WideRiccati(Riccati):
@@ -144,7 +143,7 @@ class WideRiccati(Riccati):
 
     def block(self, lam: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """K = S(SΦ⁻¹(WWᵀ)⁻¹Φ⁻¹S + 16S² diag(u))⁻¹S with a unit diagonal inside."""
-        from scipy.linalg.lapack import dlauum, dpotrf, dtrtri
+        from scipy.linalg.lapack import dlauum, dtrtri
 
         own = np.diagonal(self.inverse)
         with np.errstate(over="ignore", divide="ignore"):
@@ -157,7 +156,7 @@ class WideRiccati(Riccati):
         A = np.multiply(self.inverse[:n, :n], f, order="F")
         A *= f[:, None]
         A[np.diag_indices(n)] = 1.0
-        Y = dtrtri(_cholesky(A, dpotrf), lower=1, overwrite_c=1)[0]
+        Y = dtrtri(_cholesky(A), lower=1, overwrite_c=1)[0]
         Y /= np.sqrt(size[:n])
         return np.asarray(dlauum(Y, lower=1, overwrite_c=1)[0]), 1.0 / size[n:]
 
@@ -191,8 +190,11 @@ def _squared_norm(lower: FloatArray) -> float:
     return 2.0 * float(flat @ flat) - float(own @ own)
 
 
-def _cholesky(A: FloatArray, dpotrf: object) -> FloatArray:
-    L, failed = dpotrf(A, lower=1, overwrite_a=1, clean=1)  # type: ignore[operator]
+def _cholesky(A: FloatArray) -> FloatArray:
+    """A = LLᵀ in its own memory, lower triangles, zeros above."""
+    from scipy.linalg.lapack import dpotrf
+
+    L, failed = dpotrf(A, lower=1, overwrite_a=1, clean=1)
     if failed:
         raise NotConverged("The closed form of the flow lost positivity. Pass a smaller tolerance.")
     return np.asarray(L)
