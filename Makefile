@@ -9,7 +9,7 @@ DEV    := $(VENV)/.installed-dev
 DOCS   := $(VENV)/.installed-docs
 PEERS  := $(VENV)/.installed-peers
 
-.PHONY: help browser demo test lint types validate bench docs clean
+.PHONY: help browser demo test lint types validate soak bench docs clean
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -49,6 +49,8 @@ types: $(DEV)
 	$(BIN)/mypy
 validate: $(DEV)  ## the slow validations (minutes)
 	$(BIN)/python -m pytest -m slow
+soak: $(DEV)  ## random commands and calls, full discs, kills, cut networks (twenty minutes); SEED=1 for others
+	$(BIN)/python -m soak --seed $(or $(SEED),0)
 bench: $(PEERS)  ## performance as ratios, PyTorch among the peers; BENCH=name runs one
 	$(BIN)/python -m benchmarks $(BENCH)
 docs: $(DOCS)  ## HTML documentation in docs/_build

@@ -1,0 +1,73 @@
+"""`python -m soak`: every attack within its share of the time, two at once, and one table of what was found."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+
+import numpy as np
+
+from soak.tally import Deadline, Tally
+
+# Share of the time of two lanes, longest first. The sum is below 2, so that both lanes end within the bound.
+SHARES = {"commands": 0.45, "calls": 0.45, "kills": 0.25, "explorer": 0.2, "store": 0.2, "cluster": 0.15}
+
+
+def one(name: str, seed: int, seconds: float) -> Tally:
+    """Run one attack in this process."""
+    module = importlib.import_module(f"soak.{name}")
+    tally = Tally(name, least=module.LEAST)
+    module.attack(tally, np.random.default_rng([seed, sorted(SHARES).index(name)]), Deadline(seconds))
+    return tally
+
+
+def started(name: str, seed: int, seconds: float) -> Tally:
+    """Run one attack in a process of its own; a crash or a hang of it is a finding."""
+    command = [sys.executable, "-m", "soak", "--only", name, "--seed", str(seed), "--seconds", str(seconds), "--json"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)
+        return Tally(**json.loads(done.stdout.splitlines()[-1]))
+    except subprocess.TimeoutExpired:
+        return Tally(name, failed=1, findings=[f"did not stop {60} s after its deadline"])
+    except (IndexError, ValueError, TypeError):
+        return Tally(name, failed=1, findings=[f"ended with {done.returncode}: {done.stderr.strip()[-2000:]}"])
+
+
+def table(tallies: list[Tally], seed: int) -> str:
+    """Return the table and below it what was found."""
+    lines = [f"seed {seed}", f"{'attack':<10} {'tried':>7} {'failed':>7}  what"]
+    for tally in tallies:
+        counts = ", ".join(f"{number} {what}" for what, number in sorted(tally.counts.items()))
+        short = f"; stopped by its deadline before {tally.least}" if tally.tried < tally.least else ""
+        lines.append(f"{tally.name:<10} {tally.tried:>7} {tally.failed:>7}  {counts}{short}")
+    lines += [f"{tally.name}: {finding}" for tally in tallies for finding in tally.findings]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Parse the words, run, print; exit 1 when something was found."""
+    parser = argparse.ArgumentParser(prog="python -m soak", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0, help="what is tried follows from it")
+    parser.add_argument("--minutes", type=float, default=20.0, help="bound on the whole run")
+    parser.add_argument("--only", choices=sorted(SHARES), help="run one attack, in this process")
+    parser.add_argument("--seconds", type=float, help="with --only: how long it may go on")
+    parser.add_argument("--json", action="store_true", help="with --only: print the tally as a line of JSON")
+    words = parser.parse_args()
+    whole = 60 * (words.minutes - 1)
+    if words.only:
+        tally = one(words.only, words.seed, words.seconds or whole * SHARES[words.only])
+        print(json.dumps(asdict(tally)) if words.json else table([tally], words.seed))
+        return int(tally.failed > 0)
+    with ThreadPoolExecutor(2) as lanes:
+        tallies = list(lanes.map(lambda name: started(name, words.seed, whole * SHARES[name]), SHARES))
+    print(table(tallies, words.seed))
+    return int(any(tally.failed for tally in tallies))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
