@@ -125,7 +125,7 @@ def tangent_products(repeats: int = 21) -> Iterable[Figure]:
 
 _NETWORK = """
 import numpy as np, torch
-from lazyscope.lens.torch_model import TorchModel
+from lazyscope.lenses.network.torch_model import TorchModel
 torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Linear(50, 200), torch.nn.Tanh(), torch.nn.Linear(200, 200), torch.nn.Tanh(),
                           torch.nn.Linear(200, 1))

@@ -13,7 +13,7 @@ import numpy as np
 
 import lazyscope as ls
 from benchmarks.harness import Bound, Figure, interleaved, run_python
-from lazyscope.limits.flow import flow
+from lazyscope.limits.flow.curve import flow
 
 D = 450  # the paper's dimension
 TIMES = np.append(0.0, np.geomspace(0.01, 1000.0, 100))  # Σε: 2·10⁵ steps of 0.002 are 400
@@ -49,8 +49,8 @@ def flow_curves(repeats: int = 5) -> Iterable[Figure]:
 
 def particle_steps(n: int, d: int, N: int) -> Callable[[int], object]:
     """Descent as `particles.descend` makes it, at a constant rate."""
-    from lazyscope.simulate.blas import threads_for
-    from lazyscope.simulate.particles import Descent, Particles, Sample
+    from lazyscope.numerics.blas import threads_for
+    from lazyscope.training.mean_field.particles import Descent, Particles, Sample
 
     rng = np.random.default_rng(0)
     sample = Sample(rng.standard_normal((n, d), dtype=np.float32), rng.standard_normal(n, dtype=np.float32))

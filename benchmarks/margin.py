@@ -27,7 +27,7 @@ def margin_curve(repeats: int = 11) -> Iterable[Figure]:
     """A curve in ψ₁; neither side's result is labelled, and the peer has its spectra before the clock starts."""
     from scipy.optimize import root
 
-    from lazyscope.limits.margin import random_features
+    from lazyscope.limits.margin.classifier import random_features
 
     problem, regime = LinearLabels(SIGNAL), RandomFeatures("relu")
     systems = [printed_equations(psi1, PSI2) for psi1 in PSI1.tolist()]
@@ -117,7 +117,7 @@ def hard_margin(repeats: int = 3, n: int = 800, N: int = 2000, d: int = 400) -> 
     """One draw of ReLU features: the simulation's solver against cvxpy's dual form, ½zᵀKz − Σz over z ≥ 0."""
     import cvxpy
 
-    from lazyscope.simulate.hard_margin import solve
+    from lazyscope.numerics.hard_margin import solve
 
     rng = np.random.default_rng(0)
     W, X = rng.standard_normal((N, d)), rng.standard_normal((n, d))

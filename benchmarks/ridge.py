@@ -44,7 +44,7 @@ class DampedFixedPoint:
 
 def ridge_grid(repeats: int = 5, measured: int = 200) -> Iterable[Figure]:
     """A 100×100×20 grid of (ψ₁, ψ₂, λ), all of `ls.limit`, against a fixed point for each of its points."""
-    from lazyscope.limits.ridge_fixed_point import solve
+    from lazyscope.limits.ridge.fixed_point import solve
 
     target, relu, peer = ls.LinearTarget(noise=0.5), ls.RandomFeatures("relu"), DampedFixedPoint(measured)
     _ = relu.activation.lambda_tilde  # cached from here on, as for any user who asks twice
@@ -70,7 +70,7 @@ def ridge_path(repeats: int = 3, n: int = 800, N: int = 2000, ridges: int = 50) 
     from scipy.linalg import cho_factor, cho_solve
     from scipy.linalg.blas import dgemv, dsyrk
 
-    from lazyscope.simulate.ridge_path import ridge_path as path
+    from lazyscope.numerics.ridge_path import ridge_path as path
 
     rng = np.random.default_rng(0)
     Phi, Y = rng.standard_normal((n, N)), rng.standard_normal((n, 1))

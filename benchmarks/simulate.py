@@ -12,12 +12,12 @@ import numpy as np
 
 import lazyscope as ls
 from benchmarks.harness import Bound, Figure, interleaved, run_python
-from lazyscope.simulate import single
-from lazyscope.simulate.blas import threads_for
-from lazyscope.simulate.features import Features, fit
-from lazyscope.simulate.square import SquareNetworks
-from lazyscope.simulate.stream import Law, batches, law_of
-from lazyscope.simulate.tangent import Tangents
+from lazyscope.numerics.blas import threads_for
+from lazyscope.training.linear.features import Features, fit
+from lazyscope.training.sgd import single
+from lazyscope.training.sgd.square import SquareNetworks
+from lazyscope.training.sgd.stream import Law, batches, law_of
+from lazyscope.training.sgd.tangent import Tangents
 
 D = 450  # the paper's dimension
 BATCH = 100  # and its batch

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Bound, Figure, Piece, interleaved
-from lazyscope.simulate.taylor import Expansion, TaylorModel, upto
+from lazyscope.training.taylor.model import Expansion, TaylorModel, upto
 
 M, D, BATCH = 10_000, 100, 1000
 FASTER_THAN_TORCH = Bound(4.0, at_least=True)

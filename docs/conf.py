@@ -23,7 +23,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 exclude_patterns = ["_build", "generated"]
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
 myst_heading_anchors = 3
-bibtex_bibfiles = ["../src/lazyscope/references.bib"]
+bibtex_bibfiles = ["../src/lazyscope/evidence/references.bib"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 add_module_names = False
@@ -139,7 +139,7 @@ def claim_pages() -> Iterator[str]:
             yield from ("", f"Erratum: {escaped(claim.erratum)}")
 
 
-def anchor(claim: lazyscope.registry.Claim) -> str:
+def anchor(claim: lazyscope.evidence.registry.Claim) -> str:
     """Return the name by which the table points at a claim's section."""
     return "claim-" + claim.key.lower().replace("/", "-")
 

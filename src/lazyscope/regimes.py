@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lazyscope.activations import Activation, as_activation
+from lazyscope.activations.derivatives import require_smooth
+from lazyscope.activations.named import Function
 from lazyscope.checks import FloatArray, real_array, real_number, symmetric, whole_number
-from lazyscope.derivatives import require_smooth
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.named_activations import Function
 
 
 @dataclass(frozen=True, eq=False)

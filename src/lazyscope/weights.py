@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lazyscope import matrices
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.numerics import matrices
 from lazyscope.problems.base import GaussianProblem
 from lazyscope.regimes import FixedWeights, NeuralTangent, RandomFeatures
 

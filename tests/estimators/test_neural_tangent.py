@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 from lazyscope.activations import Activation
 from lazyscope.errors import InvalidParameter
 from lazyscope.estimators.base import FirstLayer
-from lazyscope.estimators.krylov import shifted_cg
 from lazyscope.estimators.neural_tangent import NeuralTangentClassifier, NeuralTangentRegressor
 from lazyscope.estimators.tangent import Tangent
+from lazyscope.numerics.shifted_krylov import shifted_cg
 
 RIDGES = np.geomspace(1e-4, 1e1, 6)
 

@@ -8,8 +8,8 @@ import pytest
 from lazyscope.errors import InvalidParameter, LazyscopeError
 from lazyscope.estimators.matched import MatchedPairs
 from lazyscope.estimators.taylor import TaylorNetClassifier, TaylorNetRegressor
-from lazyscope.simulate.signs import flipped, random_signs
-from lazyscope.simulate.taylor import TaylorModel
+from lazyscope.training.taylor.model import TaylorModel
+from lazyscope.training.taylor.signs import flipped, random_signs
 
 
 def quadratic(n=600, d=5):

@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 
 from lazyscope.activations import Activation
 from lazyscope.errors import InvalidParameter, NotConverged
-from lazyscope.estimators.network import TwoLayerNetwork
-from lazyscope.estimators.training import Plan, Samples
+from lazyscope.estimators.networks.network import TwoLayerNetwork
+from lazyscope.estimators.networks.training import Plan, Samples
 from lazyscope.estimators.two_layer import TwoLayerClassifier, TwoLayerRegressor
 
 

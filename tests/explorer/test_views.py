@@ -10,12 +10,12 @@ from click.testing import CliRunner
 import lazyscope as ls
 from lazyscope.cli import main
 from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.experiments.beyond.coupling_numbers import CouplingDraw, measure
 from lazyscope.explorer.views import VIEWS
 from lazyscope.explorer.views.beyond import _moments, sizes
 from lazyscope.explorer.views.lazy import quantiles
 from lazyscope.explorer.views.picture import Grid
 from lazyscope.explorer.views.remembered import activation
-from lazyscope.reports.coupling import CouplingDraw, measure
 
 
 @pytest.mark.parametrize("name", ["relu3", "tanh", "square"])

@@ -7,8 +7,8 @@ import pytest
 
 import lazyscope as ls
 from lazyscope import sweep
-from lazyscope.draws import Draw
 from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.runs.draws import Draw
 from lazyscope.sweep import plan as plans
 from lazyscope.sweep.content import Decoder, Encoder, canonical
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import lazyscope as ls
+from lazyscope.evidence.registry import find
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import GaussianFeatures, IsotropicFeatures, RandomFeatures
-from lazyscope.registry import find
-from lazyscope.trials import Trial
+from lazyscope.runs.trials import Trial
 
 pytestmark = pytest.mark.slow
 

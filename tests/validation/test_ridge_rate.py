@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import lazyscope as ls
-from lazyscope.limits.ridge import CLAIMS
+from lazyscope.limits.ridge.regression import CLAIMS
 from lazyscope.problems import LinearTarget
-from lazyscope.trials import Trial
+from lazyscope.runs.trials import Trial
 
 pytestmark = pytest.mark.slow
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lazyscope as ls
-from lazyscope.limits.finite_step import finite_step
+from lazyscope.limits.sgd.finite_step import finite_step
 
 pytestmark = pytest.mark.slow
 

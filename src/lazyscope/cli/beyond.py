@@ -76,9 +76,9 @@ def _regimes(owner: str, options: dict[str, Any]) -> list[Network]:
 def _run(kind: str, options: dict[str, Any]) -> None:
     import xarray as xr
 
-    from lazyscope import verbs
     from lazyscope.cli.terminal import progress_bar
     from lazyscope.regimes import MeanField
+    from lazyscope.runs import verbs
 
     owner = f"lazyscope simulate {kind}"
     wanted = output.Wanted.of(owner, options)

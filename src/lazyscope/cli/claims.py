@@ -10,7 +10,7 @@ import click
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from lazyscope.evidence import Claim
+    from lazyscope.evidence.claim import Claim
 
 
 @click.command(short_help="What is implemented, on which theorem.")
@@ -22,7 +22,7 @@ def claims(key: str | None, fidelity: str | None, as_json: bool) -> None:
 
     A KEY is fidelity/problem/regime/title, as --json prints it; its beginning is enough where only one has it.
     """
-    from lazyscope import registry
+    from lazyscope.evidence import registry
 
     chosen = [claim for claim in registry.claims() if fidelity in (None, claim.fidelity)]
     if key is not None:
@@ -84,7 +84,7 @@ def _list(chosen: list[Claim]) -> None:
 
 
 def _show(claim: Claim) -> None:
-    from lazyscope.registry import bibtex
+    from lazyscope.evidence.registry import bibtex
 
     lines = {
         "key": claim.key,

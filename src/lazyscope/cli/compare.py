@@ -23,8 +23,8 @@ _COLUMNS = ("limit", "exact", "exact_stderr", "simulate", "simulate_stderr", "di
 def _run(kind: str, options: dict[str, Any]) -> None:
     import xarray as xr
 
-    from lazyscope import side_by_side
     from lazyscope.cli.terminal import progress_bar
+    from lazyscope.runs import side_by_side
 
     owner = f"lazyscope compare {kind}"
     wanted = output.Wanted.of(owner, {**options, "plot": None})

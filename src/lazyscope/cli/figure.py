@@ -12,9 +12,9 @@ from lazyscope.errors import InvalidParameter
 if TYPE_CHECKING:
     import xarray as xr
 
-    from lazyscope.figures.compute import Numbers
-    from lazyscope.figures.design import Preset
-    from lazyscope.figures.experiment import Size
+    from lazyscope.experiments.frame.compute import Numbers
+    from lazyscope.experiments.frame.design import Preset
+    from lazyscope.experiments.frame.experiment import Size
 
 _OWNER = "lazyscope figure"
 
@@ -50,8 +50,8 @@ def figure(
     Every result goes to a store in the folder, NAME.sqlite, as soon as it is there: whatever ends a run, the same
     command goes on from there.
     """
-    from lazyscope import figures
-    from lazyscope.figures.experiment import Experiment
+    from lazyscope import experiments as figures
+    from lazyscope.experiments.frame.experiment import Experiment
 
     if names:
         for known, title in figures.FIGURES.items():
@@ -78,9 +78,9 @@ def figure(
 
 def _explore(ctx: click.Context, name: str, preset: str, size: Size, out: Path, workers: int | None) -> None:
     """Compute, draw and write a figure that is an experiment of its own."""
-    from lazyscope import figures
+    from lazyscope import experiments as figures
     from lazyscope.cli.terminal import console, progress_bar
-    from lazyscope.figures import experiment, output
+    from lazyscope.experiments.frame import experiment, output
 
     module = figures.load(name)
     stem = name if preset == "quick" else f"{name}-{preset}"
@@ -119,10 +119,10 @@ def _folder(out: Path) -> None:
 def _make(
     ctx: click.Context, name: str, preset: str, size: Preset, out: Path, workers: int | None, fresh: bool
 ) -> None:
-    from lazyscope import figures
+    from lazyscope import experiments as figures
     from lazyscope.cli.terminal import progress_bar
-    from lazyscope.figures import output, references
-    from lazyscope.figures.compute import Layout, compute
+    from lazyscope.experiments.frame import output, references
+    from lazyscope.experiments.frame.compute import Layout, compute
 
     module = figures.load(name)
     stem = name if preset == "quick" else f"{name}-{preset}"
@@ -155,7 +155,7 @@ def _interrupted(ctx: click.Context, plan: str, store: Path) -> NoReturn:
 def _show(numbers: Numbers) -> None:
     """Print the three fidelities at each cross and dot, what lies between them, and whether it may."""
     from lazyscope.cli.terminal import console
-    from lazyscope.figures import tables
+    from lazyscope.experiments.frame import tables
 
     out = console()
     for data in numbers.panels.values():
@@ -178,7 +178,7 @@ _COLUMNS = ("regime", "N", "N/d", "limit", "exact", "simulated", "difference", "
 
 def _table(data: xr.Dataset) -> object:
     from lazyscope.cli.terminal import size, table, with_error
-    from lazyscope.figures import tables
+    from lazyscope.experiments.frame import tables
 
     grid = table(*_COLUMNS, left=1)
     label = ""

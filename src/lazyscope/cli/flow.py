@@ -61,9 +61,9 @@ def _times(owner: str, options: dict[str, Any]) -> Any:
 def _run(options: dict[str, Any]) -> None:
     import xarray as xr
 
-    from lazyscope import plotting
     from lazyscope.cli.terminal import progress_bar
-    from lazyscope.limits.flow import flow as line_of
+    from lazyscope.limits.flow.curve import flow as line_of
+    from lazyscope.runs import pictures as plotting
 
     owner = "lazyscope flow quadratic"
     wanted = output.Wanted.of(owner, options)
@@ -102,7 +102,7 @@ def _with_steps(
     """Add the risk at the finite step size, at the same times."""
     import numpy as np
 
-    from lazyscope.limits.finite_step import finite_step
+    from lazyscope.limits.sgd.finite_step import finite_step
 
     batch, size = options["batch"], options["step_size"]
     samples = np.rint(line.time.values / size).astype(np.int64) * batch

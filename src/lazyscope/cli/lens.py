@@ -11,7 +11,7 @@ import click
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from lazyscope.lens.data import DataLens
+    from lazyscope.lenses.data.lens import DataLens
 
 _EXAMPLES = ("diabetes", "digits", "breast_cancer")
 
@@ -40,7 +40,7 @@ def lens(data: Path | None, **options: Any) -> None:
     from lazyscope import files
     from lazyscope.cli.grammar import parse
     from lazyscope.cli.terminal import progress_bar
-    from lazyscope.lens.verb import lens as look
+    from lazyscope.lenses.verb import lens as look
 
     owner = "lazyscope lens"
     report = options["report"] or (None if options["as_json"] else Path("lens.html"))
@@ -62,7 +62,7 @@ def lens(data: Path | None, **options: Any) -> None:
     if report is not None:
         click.echo(f"wrote {found.save(report)}", err=True)
     if options["as_json"]:
-        from lazyscope.lens.numbers import document
+        from lazyscope.lenses.data.numbers import document
 
         click.echo(json.dumps(document(found)))
     else:
@@ -71,7 +71,7 @@ def lens(data: Path | None, **options: Any) -> None:
 
 def _write(path: Path, found: DataLens) -> None:
     from lazyscope import files
-    from lazyscope.lens.numbers import document
+    from lazyscope.lenses.data.numbers import document
 
     with files.replacing(path) as part:
         if path.suffix.lower() == ".json":

@@ -63,7 +63,7 @@ def emit(wanted: Wanted, results: Sequence[xr.Dataset], problem: SizedProblem, *
         files.write_results(wanted.out, results, problem.d, str(problem), command)
         click.echo(f"wrote {wanted.out}", err=True)
     if wanted.plot is not None:
-        from lazyscope import plotting
+        from lazyscope.runs import pictures as plotting
 
         plotting.save(plotting.curves(results, problem, geometric=geometric), wanted.plot)
         click.echo(f"wrote {wanted.plot}", err=True)
@@ -84,7 +84,7 @@ def deliver(
         files.write_points(wanted.out, result, command)
         click.echo(f"wrote {wanted.out}", err=True)
     if wanted.plot is not None and picture is not None:
-        from lazyscope import plotting
+        from lazyscope.runs import pictures as plotting
 
         plotting.save(picture(), wanted.plot)
         click.echo(f"wrote {wanted.plot}", err=True)

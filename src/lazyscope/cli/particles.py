@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from lazyscope.activations import Activation
     from lazyscope.problems import Problem
-    from lazyscope.simulate.protocol import ParticleDescent
+    from lazyscope.protocols import ParticleDescent
 
 _SAMPLES = 1000  # n, where none is given
 
@@ -29,7 +29,7 @@ def options() -> tuple[click.Option, ...]:
 
 def descent_of(owner: str, options: dict[str, Any], wanted: bool) -> ParticleDescent | None:
     """Return the descent that was asked for; None, and no option of it, where no particles are."""
-    from lazyscope.simulate.protocol import ParticleDescent
+    from lazyscope.protocols import ParticleDescent
 
     given = {name: options[name] for name in ("steps", "bound") if options[name] is not None}
     if given and not wanted:
@@ -49,9 +49,9 @@ def simulate(
     """Return the risk of each number of particles; `sizes` are those of the verb."""
     import xarray as xr
 
-    from lazyscope import verbs
     from lazyscope.checks import whole_numbers
     from lazyscope.regimes import MeanField
+    from lazyscope.runs import verbs
 
     regimes = [MeanField(N, activation) for N in whole_numbers(width, "simulate", "width").tolist()]
     n = _SAMPLES if samples is None else samples

@@ -31,8 +31,8 @@ from lazyscope.cli import grammar
 from lazyscope.errors import InvalidParameter, UnreadableFile
 from lazyscope.files import read_array
 from lazyscope.problems import GaussianMixture, QuadraticTarget, SizedProblem
+from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
-from lazyscope.simulate.protocol import SGD
 from lazyscope.sweep import Plan
 
 _OF_PROBLEM = {"quadratic": ("B",), "mixture": ("delta", "sigma")}

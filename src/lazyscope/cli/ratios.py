@@ -113,20 +113,20 @@ def _sizes(verb: Verb, kind: str) -> tuple[click.Option, ...]:
 
 
 def _limit(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Dataset:
-    from lazyscope import verbs
+    from lazyscope.runs import verbs
 
     grids = {name: _axis(owner, name, options[name]) for name in ("psi1", "psi2")}
     if "ridge" not in options:
         return verbs.limit(problem, _regime(options), **grids, method=options["method"])
     if options["ridge"].strip() == "optimal":
-        from lazyscope.limits.optimal_ridge import optimal_ridge
+        from lazyscope.limits.ridge.optimal import optimal_ridge
 
         return optimal_ridge(_linear(options), _features(options), **grids)
     return verbs.limit(problem, _regime(options), **grids, ridge=_axis(owner, "ridge", options["ridge"]))
 
 
 def _simulate(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Dataset:
-    from lazyscope import verbs
+    from lazyscope.runs import verbs
 
     if options["regime"] not in ("rf", "mf"):
         raise InvalidParameter.of(owner, "--regime", "be rf or mf", repr(options["regime"]))
@@ -142,7 +142,7 @@ def _simulate(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Datas
 
 def _compare(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Dataset:
     """Return limit and simulation of the one regime, with the attributes of any other result."""
-    from lazyscope import side_by_side
+    from lazyscope.runs import side_by_side
 
     regime = _regime(options)
     whole = side_by_side.compare(problem, regime, **_drawn(owner, options))
@@ -188,7 +188,7 @@ def emit(wanted: output.Wanted, result: xr.Dataset) -> None:
     """Send a result where it is wanted."""
 
     def picture() -> Figure:
-        from lazyscope import plotting
+        from lazyscope.runs import pictures as plotting
 
         first = ("risk", "error", "margin")
         names = ["limit"] if "limit" in result else sorted(_shown(result), key=lambda name: name not in first)

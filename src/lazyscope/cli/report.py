@@ -47,7 +47,7 @@ def _deliver(name: str, options: dict[str, Any], compute: Callable[[], xr.Datase
 
 
 def _interpolation(**options: Any) -> None:
-    from lazyscope.reports.interpolation import interpolation
+    from lazyscope.experiments.wide.interpolation_numbers import interpolation
 
     kinds = [name.strip().upper() for name in options["regime"].split(",")]
     how = {name: options[name] for name in ("activation", "draws", "seed")} | {"kinds": kinds}
@@ -79,7 +79,7 @@ def _thresholds(found: xr.Dataset) -> tuple[Table, list[str]]:
 
 
 def _lazy_to_rich(**options: Any) -> None:
-    from lazyscope.reports.lazy_to_rich import lazy_to_rich
+    from lazyscope.experiments.wide.lazy_to_rich_numbers import lazy_to_rich
 
     owner = "lazyscope report lazy-to-rich"
     scales = grammar.parse(options["alpha"], owner, "--alpha").values
@@ -126,7 +126,7 @@ def _problem(name: str, d: int) -> tuple[Any, dict[str, int]]:
 
 
 def _mean_field(**options: Any) -> None:
-    from lazyscope.reports.mean_field import mean_field
+    from lazyscope.experiments.wide.mean_field_numbers import mean_field
 
     owner = "lazyscope report mean-field"
     if options["problem"] not in _PROBLEMS:

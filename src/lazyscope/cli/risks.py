@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from lazyscope.problems import SizedProblem
+    from lazyscope.protocols import SGD, ParticleDescent
     from lazyscope.regimes import Regime
-    from lazyscope.simulate.protocol import SGD, ParticleDescent
 
 Verb = Literal["limit", "exact", "simulate"]
 REGIMES = ("rf", "nt", "nn", "bayes", "mf")
@@ -133,7 +133,7 @@ def size_options(verb: Verb, draws: int = 1) -> tuple[click.Option, ...]:
 
 def protocol_of(owner: str, options: dict[str, Any]) -> Callable[[SizedProblem, Regime], SGD]:
     """Return the paper's protocol of a pair, with what the user changed."""
-    from lazyscope.simulate.protocol import SGD
+    from lazyscope.protocols import SGD
 
     changed = {} if options["batch"] is None else {"batch": options["batch"]}
     if options["step_sizes"] is not None:
@@ -189,7 +189,7 @@ def _weights(owner: str, weights: str | None) -> Any:
 
 def _served(verb: Verb, problem: SizedProblem, makers: dict[str, Any], named: bool) -> dict[str, Regime]:
     """Return the regimes that have a result; refuse, or say which are left out, before anything is computed."""
-    from lazyscope.registry import find
+    from lazyscope.evidence.registry import find
 
     served = {}
     for name, maker in makers.items():
@@ -219,8 +219,8 @@ def _compute(
     protocol: Callable[[SizedProblem, Regime], SGD] | None,
     descent: ParticleDescent | None,
 ) -> list[xr.Dataset]:
-    from lazyscope import verbs
     from lazyscope.regimes import MeanField
+    from lazyscope.runs import verbs
 
     results = []
     for name, regime in regimes.items():

@@ -95,7 +95,7 @@ def _interrupted(ctx: click.Context, plan: Plan, store: Path) -> NoReturn:
 
 def _show(plan: Plan, summary: Summary, store: Path) -> None:
     from lazyscope.cli.terminal import console, table
-    from lazyscope.draws import Draw
+    from lazyscope.runs.draws import Draw
 
     draws = (task.work for task in plan.tasks if isinstance(task.work, Draw))
     tasks = Counter((str(draw.problem), draw.fidelity, str(draw.regime)) for draw in draws)

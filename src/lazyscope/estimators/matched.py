@@ -18,15 +18,15 @@ from math import sqrt
 
 import numpy as np
 
+from lazyscope.activations.derivatives import taylor_coefficients
 from lazyscope.checks import FloatArray
-from lazyscope.derivatives import taylor_coefficients
 from lazyscope.errors import NotConverged
 from lazyscope.estimators.base import Array
+from lazyscope.numerics.losses import as_loss
 from lazyscope.progress import report
-from lazyscope.reports.moments import MomentPair, moment_matched
-from lazyscope.simulate.losses import as_loss
-from lazyscope.simulate.randomized import NoisySGD
-from lazyscope.simulate.taylor import TaylorModel
+from lazyscope.protocols import NoisySGD
+from lazyscope.training.taylor.model import TaylorModel
+from lazyscope.training.taylor.moments import MomentPair, moment_matched
 
 _LOST = 1e4  # times the loss at the start: no noise brings that back
 

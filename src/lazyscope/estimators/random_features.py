@@ -170,7 +170,7 @@ class RandomFeaturesClassifier(LabelledMixin, SecondLayer):
 
     def _fit_margin(self, X: Any, Y: FloatArray, v: FloatArray | None) -> None:
         """Maximise the margin of each class against the rest; the constant counts as one more feature."""
-        from lazyscope.simulate.hard_margin import solve
+        from lazyscope.numerics.hard_margin import solve
 
         seen = slice(None) if v is None else v > 0
         self.layer_ = self._draw(X, v)

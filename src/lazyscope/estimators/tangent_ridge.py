@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.estimators.gcv import AUTO, RidgePath, dual
-from lazyscope.estimators.krylov import shifted_cg
-from lazyscope.estimators.moments import Moments
 from lazyscope.estimators.tangent import Tangent
+from lazyscope.numerics.gcv import AUTO, RidgePath, dual
+from lazyscope.numerics.ridge_moments import Moments
+from lazyscope.numerics.shifted_krylov import shifted_cg
 from lazyscope.progress import report
 
 FEW = 6000  # samples up to which K is formed

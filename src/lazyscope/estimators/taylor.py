@@ -23,10 +23,11 @@ from lazyscope.estimators.base import Array, blocks, generator, input_scale
 from lazyscope.estimators.labels import LabelledMixin, signs
 from lazyscope.estimators.matched import MatchedPairs
 from lazyscope.estimators.targets import TargetsMixin
+from lazyscope.numerics.blas import threads_for
+from lazyscope.protocols import NoisySGD
 from lazyscope.regimes import Taylor
-from lazyscope.simulate.blas import threads_for
-from lazyscope.simulate.randomized import NoisySGD, train
-from lazyscope.simulate.taylor import TaylorModel
+from lazyscope.training.taylor.model import TaylorModel
+from lazyscope.training.taylor.randomized import train
 
 _ATTEMPTS = 5  # with a third of the step size each time
 

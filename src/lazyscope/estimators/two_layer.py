@@ -12,9 +12,9 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.estimators.base import sample_weights
-from lazyscope.estimators.both_layers import BothLayers
 from lazyscope.estimators.labels import LabelledMixin
-from lazyscope.estimators.network import Kind, softmax
+from lazyscope.estimators.networks.both_layers import BothLayers
+from lazyscope.estimators.networks.network import Kind, softmax
 from lazyscope.estimators.targets import TargetsMixin
 
 

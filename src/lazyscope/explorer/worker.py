@@ -119,7 +119,7 @@ def _listen(source: IO[str], jobs: queue.Queue[str]) -> None:
 def _warm_up() -> None:
     """Import what every job needs, with one thread in the linear algebra: a dot is the same wherever it is computed."""
     import lazyscope.explorer.views
-    import lazyscope.verbs  # noqa: F401
+    import lazyscope.runs.verbs  # noqa: F401
     from lazyscope.sweep.worker import hold_one_thread
 
     hold_one_thread()

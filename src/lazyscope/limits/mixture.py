@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from lazyscope import matrices, weights
+from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.evidence import Claim, nonlinear_features, three_levels
+from lazyscope.evidence.claim import Claim, nonlinear_features, three_levels
 from lazyscope.limits.quadratic import PAPER, missed_by_tangent, neurons
-from lazyscope.limits.random_features import solve, visible_energy
+from lazyscope.limits.resolvent import solve, visible_energy
+from lazyscope.numerics import matrices
+from lazyscope.numerics.quadrature import gaussian_nodes, root_density
 from lazyscope.problems import GaussianMixture
-from lazyscope.quadrature import gaussian_nodes, root_density
 from lazyscope.regimes import Bayes, FixedWeights, NeuralTangent, RandomFeatures, Trained
 
 

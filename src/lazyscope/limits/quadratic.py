@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from lazyscope import matrices, weights
+from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.evidence import Claim, exponential_quantiles, nonlinear_features
-from lazyscope.limits.random_features import solve, visible_energy
+from lazyscope.evidence.claim import Claim, exponential_quantiles, nonlinear_features
+from lazyscope.limits.resolvent import solve, visible_energy
+from lazyscope.numerics import matrices
 from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import Bayes, FixedWeights, NeuralTangent, RandomFeatures, Trained
 

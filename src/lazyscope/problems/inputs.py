@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lazyscope import matrices
 from lazyscope.checks import FloatArray, symmetric
 from lazyscope.errors import InvalidParameter
+from lazyscope.numerics import matrices
 
 Inputs = str | FloatArray
 """\"hypercube\", \"sphere\", or a covariance Σ, (d, d) or the (d,) vector of its diagonal."""

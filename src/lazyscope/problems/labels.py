@@ -11,8 +11,8 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, real_number
 from lazyscope.errors import InvalidParameter, NotConverged
+from lazyscope.numerics.quadrature import panels
 from lazyscope.problems.base import Problem
-from lazyscope.quadrature import panels
 
 Link = Callable[[FloatArray], FloatArray]
 

@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
-from lazyscope import matrices
 from lazyscope.checks import FloatArray, fits_in_memory, real_number, symmetric, whole_number
 from lazyscope.errors import InvalidParameter
+from lazyscope.numerics import matrices
 from lazyscope.problems.base import GaussianProblem
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lazyscope.draws import Draw, Row, assemble
 from lazyscope.errors import LazyscopeError, NotConverged
 from lazyscope.files import check_output, replacing, tidy, write_csv
+from lazyscope.runs.draws import Draw, Row, assemble
 from lazyscope.sweep.content import canonical
 from lazyscope.sweep.plan import Plan, Task
 from lazyscope.sweep.store import Store

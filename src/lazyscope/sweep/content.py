@@ -2,15 +2,16 @@
 
 Nouns are written field by field, floats by their shortest exact digits, arrays by their digest beside the bytes
 themselves. A field at its default is left out: a new field with a default leaves old fingerprints as they are. Only
-the kinds that are listed here are ever built from a text: reading one runs no code of its author.
+nouns of `kinds()` are ever built from a text: reading one runs no code of its author.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from functools import cache
 from inspect import signature
 from typing import Any
@@ -19,49 +20,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lazyscope.activations import Activation
-from lazyscope.draws import Draw
 from lazyscope.errors import InvalidParameter
-from lazyscope.problems import (
-    GaussianMixture,
-    LinearLabels,
-    LinearTarget,
-    QuadraticTarget,
-    RidgeMonomial,
-    SparseParity,
-)
-from lazyscope.regimes import (
-    FixedWeights,
-    GaussianFeatures,
-    IsotropicFeatures,
-    NeuralTangent,
-    RandomFeatures,
-    Taylor,
-    Trained,
-)
-from lazyscope.reports.coupling import CouplingDraw
-from lazyscope.reports.digits import DigitsDraw
-from lazyscope.reports.expressivity import ExpressivityDraw
-from lazyscope.reports.higher_order import HigherOrderDraw
-from lazyscope.reports.interpolation import InterpolationDraw
-from lazyscope.reports.landscape_draws import DescentDraw, LandscapeDraw
-from lazyscope.reports.lazy_to_rich import LazyToRichDraw
-from lazyscope.reports.mean_field import ParticlesDraw
-from lazyscope.reports.sample_complexity import SampleComplexityDraw
-from lazyscope.reports.traces import StairsDraw, TraceDraw
-from lazyscope.simulate.protocol import SGD
-from lazyscope.simulate.randomized import NoisySGD
-from lazyscope.trials import Trial
+from lazyscope.evidence.work import Work
+from lazyscope.problems import Problem
+from lazyscope.protocols import TrainingProtocol
+from lazyscope.regimes import FixedWeights, Regime
 
 Array = NDArray[Any]
 
-_BEYOND = (CouplingDraw, HigherOrderDraw, ExpressivityDraw, LandscapeDraw, DescentDraw, SampleComplexityDraw)
-_WIDE = (TraceDraw, StairsDraw, LazyToRichDraw, ParticlesDraw, InterpolationDraw)
-_WORK = (Draw, Trial, DigitsDraw, *_BEYOND, *_WIDE)
-_PROBLEMS = (QuadraticTarget, GaussianMixture, LinearTarget, LinearLabels, SparseParity, RidgeMonomial)
-_REGIMES = (RandomFeatures, NeuralTangent, Trained, Taylor, IsotropicFeatures, GaussianFeatures)
-KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (*_WORK, *_PROBLEMS, *_REGIMES, FixedWeights, SGD, NoisySGD)
-}
+
+@cache
+def kinds() -> dict[str, type[Any]]:
+    """Return the nouns that can be written down, by name: work, problems, regimes, protocols, fixed weights.
+
+    Whatever subclasses one of these bases counts, in this package, once its experiments are loaded, or in another.
+    """
+    importlib.import_module("lazyscope.experiments").load_all()
+    bases: list[type[Any]] = [Work, Problem, Regime, TrainingProtocol, FixedWeights]
+    for base in bases:
+        bases += (kind for kind in base.__subclasses__() if kind not in bases)
+    return {kind.__name__: kind for kind in bases if is_dataclass(kind)}
+
+
+def kind_of(name: str) -> type[Any]:
+    """Return the noun of this name; one that was defined after the first question is found too."""
+    if name not in kinds():
+        kinds.cache_clear()
+    return kinds()[name]
 
 
 def canonical(value: Any) -> str:
@@ -115,8 +100,8 @@ class Encoder:
         if isinstance(value, Activation):
             return {"kind": "Activation", "name": _name(value)}
         kind = type(value).__name__
-        if KINDS.get(kind) is not type(value):
-            must = f"be made of {', '.join(KINDS)} and named activations"
+        if not isinstance(value, (Work, Problem, Regime, TrainingProtocol, FixedWeights)) or not is_dataclass(value):
+            must = "be made of work, problems, regimes, protocols and named activations"
             raise InvalidParameter.of("sweep", "work", must, kind)
         given = {field.name: getattr(value, field.name) for field in fields(value)}
         usual = defaults(kind)
@@ -135,7 +120,7 @@ class Encoder:
 @cache
 def defaults(kind: str) -> dict[str, Any]:
     """Return what each parameter of a noun is when it is left out."""
-    return {name: parameter.default for name, parameter in signature(KINDS[kind]).parameters.items()}
+    return {name: parameter.default for name, parameter in signature(kind_of(kind)).parameters.items()}
 
 
 def _same(item: Any, default: Any) -> bool:
@@ -179,4 +164,4 @@ class Decoder:
 
     def _build(self, value: dict[str, Any]) -> Any:
         given = {name: self.decode(item) for name, item in value.items() if name != "kind"}
-        return Activation(given["name"]) if value["kind"] == "Activation" else KINDS[value["kind"]](**given)
+        return Activation(given["name"]) if value["kind"] == "Activation" else kind_of(value["kind"])(**given)

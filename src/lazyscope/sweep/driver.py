@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lazyscope.errors import LazyscopeError
+from lazyscope.evidence.work import Work
 from lazyscope.progress import report
 from lazyscope.sweep import lock, pool
-from lazyscope.sweep.plan import Plan, Task, Work
+from lazyscope.sweep.plan import Plan, Task
 from lazyscope.sweep.store import Status, Store
 
 _SETBACKS = 3  # times that workers may die, one after another, before anything is finished in between

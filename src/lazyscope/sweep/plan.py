@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from lazyscope.checks import whole_number, whole_numbers
-from lazyscope.draws import Draw, Row
 from lazyscope.errors import InvalidParameter
+from lazyscope.evidence.work import Work
 from lazyscope.problems.base import SizedProblem
+from lazyscope.protocols import SGD
 from lazyscope.regimes import Regime
-from lazyscope.simulate.protocol import SGD
+from lazyscope.runs.draws import Draw
 from lazyscope.sweep.content import Array, Encoder, canonical, digest
 
 NUMERICS: dict[str, str] = {"exact": "1", "simulate": "1"}
@@ -21,28 +22,6 @@ be it in the last digit; stored results of the old version are then kept, and ne
 
 _MOST = 1_000_000  # tasks of a grid: more were never meant
 _NAME = re.compile(r"\w[\w .+-]{0,99}")
-
-
-class Work(Protocol):
-    """What a sweep can compute: a noun of `content.KINDS`, whose numbers depend on its fields alone."""
-
-    @property
-    def fidelity(self) -> Literal["exact", "simulate"]:
-        """Whose version of the numbers it depends on."""
-
-    @property
-    def label(self) -> str:
-        """A few words for a progress bar."""
-
-    @property
-    def size(self) -> int:
-        """What tells long work from short: the largest is begun first."""
-
-    def pieces(self) -> Sequence[Work]:
-        """Return the same work in the pieces that are computed one by one, every default written out."""
-
-    def compute(self) -> Row:
-        """Do the work."""
 
 
 @dataclass(frozen=True, eq=False)

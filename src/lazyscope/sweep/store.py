@@ -19,10 +19,9 @@ from urllib.parse import quote
 
 import numpy as np
 
-from lazyscope.draws import Row
 from lazyscope.errors import InvalidParameter, LazyscopeError, UnreadableFile
-from lazyscope.files import check_folder, replacing
-from lazyscope.results import jsonable
+from lazyscope.files import check_folder, jsonable, replacing
+from lazyscope.runs.draws import Row
 from lazyscope.sweep import lock
 from lazyscope.sweep.content import Array, Decoder, array_digest, canonical, defaults, digest, portable
 from lazyscope.sweep.plan import Plan, Task

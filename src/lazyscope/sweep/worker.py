@@ -19,7 +19,8 @@ from functools import cache
 import numpy as np
 
 from lazyscope.errors import LazyscopeError
-from lazyscope.sweep.plan import NUMERICS, Work
+from lazyscope.evidence.work import Work
+from lazyscope.sweep.plan import NUMERICS
 from lazyscope.sweep.store import Outcome
 
 _LOOK = 1.0  # seconds between two looks of a worker for its driver

@@ -19,15 +19,15 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lazyscope.activations.derivatives import require_smooth, taylor_coefficients
 from lazyscope.checks import FloatArray
-from lazyscope.derivatives import require_smooth, taylor_coefficients
 from lazyscope.explorer.views.base import ActivationName, Drawn, State, View, choice, slider
 from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_of, written
 from lazyscope.explorer.views.lazy import saved
 from lazyscope.explorer.views.picture import Grid, Picture, axis
 from lazyscope.explorer.views.remembered import activation
+from lazyscope.numerics.quadrature import gaussian_nodes, root_density
 from lazyscope.problems import SparseParity
-from lazyscope.quadrature import gaussian_nodes, root_density
 from lazyscope.regimes import NeuralTangent, Taylor
 
 _QUARTER = 0.25
@@ -162,7 +162,7 @@ class Coupling(Call):
 
     def run(self) -> Any:
         """Measure it."""
-        from lazyscope.reports.coupling import coupling
+        from lazyscope.experiments.beyond.coupling_numbers import coupling
 
         return coupling(**self.arguments)
 
@@ -200,7 +200,7 @@ def plan(state: BeyondState, fidelity: Drawn) -> Plan:
         call = Coupling("simulate", problem, regime, "", arguments)
         shown = [(role, name, 0, key) for key, (name, role) in _PIECES.items()]
         tasks.append(Task(call, f"m = {m}", shown, lambda result: result.width))
-    python = ["from lazyscope.reports.coupling import coupling", ""]
+    python = ["from lazyscope.experiments.beyond.coupling_numbers import coupling", ""]
     python += [*dictionary("dots", {task.name: task.call for task in tasks})]
     python += ["for name, dot in dots.items():", '    print(name, dot["size"].to_series().to_dict())']
     source = "; ".join(f"print({task.call.source()}.to_dataframe())" for task in tasks)

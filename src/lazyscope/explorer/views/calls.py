@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
+from lazyscope.evidence.registry import find
 from lazyscope.explorer.views.picture import record
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
-from lazyscope.registry import find
 
 
 class Name(str):
@@ -44,7 +44,7 @@ class Call:
 
     def run(self) -> Any:
         """Make the call."""
-        from lazyscope import verbs
+        from lazyscope.runs import verbs
 
         return getattr(verbs, self.verb)(self.problem, self.regime, **self.arguments)
 
@@ -54,7 +54,7 @@ class Call:
 
     def values(self, result: Any, variable: str) -> tuple[Any, Any]:
         """Return a variable of its result, and the standard error: None from a single draw."""
-        from lazyscope.trials import stderr_of
+        from lazyscope.runs.trials import stderr_of
 
         return result[variable].values, stderr_of(result, variable)
 

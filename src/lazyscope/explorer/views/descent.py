@@ -90,8 +90,8 @@ def _best(
     """Add the risk at the best ridge, for every point of N/d or n/d."""
     if not state.best or state.axis == "ridge":
         return
-    from lazyscope.limits.optimal_ridge import optimal_ridge
-    from lazyscope.registry import find
+    from lazyscope.evidence.registry import find
+    from lazyscope.limits.ridge.optimal import optimal_ridge
 
     sizes: dict[str, Any] = {"psi1": state.psi1, "psi2": state.psi2}
     result = optimal_ridge(target, regime, **{**sizes, state.axis: grid.values})

@@ -21,8 +21,8 @@ from lazyscope.explorer.views.calls import Call, Name, Plan, Task, dictionary, l
 from lazyscope.explorer.views.picture import Grid, Picture, curve
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems.base import GaussianProblem
+from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
-from lazyscope.simulate.protocol import SGD
 
 LEVELS = r"^(-?\d{1,2}(\.\d{1,3})?(,-?\d{1,2}(\.\d{1,3})?){1,11})?$"
 RATIO, RISK = "N/d, neurons per dimension", "risk (best constant: 1)"

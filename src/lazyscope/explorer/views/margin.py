@@ -79,7 +79,7 @@ def lines(state: MarginState) -> dict[str, Any]:
 @lru_cache(maxsize=256)
 def _threshold(signal: float, link: str, sigma: str, along: str, other: float) -> float:
     """Where on the axis data become separable."""
-    from lazyscope.limits.separability import separability_threshold
+    from lazyscope.limits.margin.separability import separability_threshold
 
     given = {"psi2" if along == "psi1" else "psi1": other}
     return float(separability_threshold(_known(signal, link), RandomFeatures(activation(sigma)), **given)[along])

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.evidence import Claim
+from lazyscope.evidence.claim import Claim
+from lazyscope.evidence.registry import find
 from lazyscope.explorer.views.base import State
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
-from lazyscope.registry import find
 
 _NEAR = (0.9, 0.94, 0.97, 0.985, 0.995, 1.0, 1.005, 1.015, 1.03, 1.06, 1.1)
 

@@ -1,0 +1,1 @@
+"""Two-layer networks trained by mini-batches."""

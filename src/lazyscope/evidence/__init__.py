@@ -1,0 +1,1 @@
+"""Evidence: a claim is one implemented theorem or method; the registry finds the one that serves a pair."""

@@ -1,0 +1,195 @@
+"""Samples needed against d: kernels, quadratic model and networks on 2-XOR and a monomial (Bai & Lee 2019, §5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.experiments.beyond.learners import LEARNERS
+from lazyscope.experiments.beyond.sample_complexity_numbers import SampleComplexityDraw, assemble, curves, gain
+from lazyscope.problems import RidgeMonomial, SparseParity
+from lazyscope.runs.draws import Row
+from lazyscope.runs.pictures import LOOKS, style
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
+_LOOKS = {
+    "NTK": (_GREEN, "^"),
+    "NTK, max margin": ("#56B4E9", "v"),
+    "quadratic kernel": ("#CC79A7", "P"),
+    "quadratic model": (_BLUE, "o"),
+    "randomised network": (_ORANGE, "s"),
+    "trained network": (_RED, "D"),
+}
+_TITLES = {"xor": "2-XOR, error {level:.0%}", "monomial": "(βᵀx)², relative squared error {level:g}"}
+_WANTED = ("quadratic model", "randomised network")
+_GAP = 0.5  # what the exponents of these must be smaller by, on 2-XOR
+_CORE = ("NTK", "quadratic model", "randomised network", "trained network")
+
+
+@dataclass(frozen=True)
+class Size:
+    """Dimensions and data sets of both problems, the learners, and where the costly kernels end."""
+
+    cost: str
+    xor: tuple[int, ...]
+    monomial: tuple[int, ...]
+    draws: int = 3
+    monomial_draws: int = 2
+    learners: tuple[str, ...] = _CORE
+    width: int = 256
+    randomized_width: int = 512  # on the monomial, where what signs leave of f^L counts as error
+    most: int = 12_000
+    costly: int = 64  # the largest d of kernels beside the NTK
+
+
+PRESETS = {
+    "quick": Size("a minute and a half", (16, 32, 64, 96), (16, 32, 64)),
+    "paper": Size(
+        "seven minutes",
+        (16, 24, 32, 48, 64, 96),
+        (16, 24, 32, 48, 64),
+        draws=4,
+        monomial_draws=4,
+        learners=tuple(LEARNERS),
+        randomized_width=1024,
+    ),
+}
+
+
+def _xor(size: Size) -> list[SampleComplexityDraw]:
+    return [
+        SampleComplexityDraw(SparseParity(d), learner, 0.05, size.width, size.most, number)
+        for learner in size.learners
+        for d in size.xor
+        if learner in _CORE or d <= size.costly
+        for number in range(size.draws)
+    ]
+
+
+def _monomial(size: Size) -> list[SampleComplexityDraw]:
+    """α = 1/√3 gives (βᵀx)² the mean square 1 of a label."""
+    return [
+        SampleComplexityDraw(
+            RidgeMonomial(d, 2, alpha=3**-0.5),
+            learner,
+            0.2,
+            size.randomized_width if learner == "randomised network" else size.width,
+            size.most,
+            number,
+        )
+        for learner in _CORE
+        if learner in size.learners
+        for d in size.monomial
+        for number in range(size.monomial_draws)
+    ]
+
+
+def work(size: Size) -> list[SampleComplexityDraw]:
+    """Return one draw for each problem, learner, d and data set."""
+    return _xor(size) + _monomial(size)
+
+
+def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    """Return n(d) with exponents for both problems, and the error against n in the largest dimension of 2-XOR."""
+    xor, monomial = _xor(size), _monomial(size)
+    return {
+        "xor": assemble(xor, rows[: len(xor)]),
+        "monomial": assemble(monomial, rows[len(xor) :]),
+        "curves": curves(xor, rows[: len(xor)], max(size.xor)),
+    }
+
+
+def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Draw n(d) for both problems, fits as lines and slopes 1 and 2 beside them; error against n on the right."""
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure(figsize=(14.4, 4.9))
+        for axes, panel in zip(figure.subplots(1, 3), ("xor", "monomial", "curves"), strict=True):
+            if panel == "curves":
+                _curves(axes, data[panel], float(data["xor"].attrs["level"]))
+            else:
+                _needed(axes, data[panel], _TITLES[panel].format(level=data[panel].attrs["level"]))
+    return figure
+
+
+def _needed(axes: Axes, found: xr.Dataset, title: str) -> None:
+    from matplotlib.ticker import NullFormatter, StrMethodFormatter
+
+    d = found.d.values.astype(float)
+    for name in found.learner.values.tolist():
+        one = found.sel(learner=name)
+        colour, marker = _LOOKS[name]
+        half = float(one.exponent_high - one.exponent_low) / 2
+        label = f"{name}: d$^{{{float(one.exponent):.2f} \\pm {half:.2f}}}$"
+        kept = np.isfinite(one.needed.values)
+        if not np.any(kept):
+            continue  # the verdict says who did not reach the level
+        error = one.needed.values * np.nan_to_num(one.needed_stderr.values)
+        axes.errorbar(d[kept], one.needed[kept], error[kept], color=colour, marker=marker, linestyle="", label=label)
+        middle = np.exp(np.mean(np.log(one.needed.values[kept])))
+        center = np.exp(np.mean(np.log(d[kept])))
+        axes.plot(d[kept], middle * (d[kept] / center) ** float(one.exponent), color=colour, linewidth=1.1)
+    ends = d[[0, -1]]
+    # references through the outer corners, clear of the dots
+    top, bottom = float(np.nanmax(found.needed[:, 0])) * 1.8, float(np.nanmin(found.needed[:, 0])) / 1.9
+    for start, power, words in ((top, 2, "d²"), (bottom, 1, "d")):
+        axes.plot(ends, start * (ends / ends[0]) ** power, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
+        axes.annotate(words, (ends[-1], start * (ends[-1] / ends[0]) ** power), color="#666666", xytext=(5, -4),
+                      textcoords="offset points")  # fmt: skip
+    axes.set(xscale="log", yscale="log", xlabel="d, inputs", ylabel="n, samples needed", title=title)
+    axes.set_xticks(d)
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, title="fitted exponent, 95%")
+
+
+def _curves(axes: Axes, found: xr.Dataset, level: float) -> None:
+    from matplotlib.ticker import NullFormatter
+
+    for name in found.learner.values.tolist():
+        colour, marker = _LOOKS[name]
+        one = found.sel(learner=name)
+        axes.plot(one.samples, np.maximum(one.error, 1e-3), color=colour, marker=marker, label=name)
+    axes.axhline(level, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
+    axes.set(xscale="log", yscale="log", xlabel="n, samples", ylabel="share misclassified")
+    axes.set_title(f"2-XOR at d = {found.attrs['d']}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, title="mean over data sets")
+
+
+def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return n(d), exponents and gains over the tangent kernel; say whether 2-XOR separates them by a half."""
+    lines: list[str] = []
+    for panel in ("xor", "monomial"):
+        found = data[panel]
+        lines += [_TITLES[panel].format(level=found.attrs["level"]), _head(found)]
+        lines += [_line(found, name) for name in found.learner.values.tolist()]
+    gains = {name: gain(data["xor"], name) for name in _WANTED}
+    short = [name for name, (_, low, _) in gains.items() if not low >= _GAP]
+    missed = int(sum(int(np.sum(data[panel].missed)) for panel in ("xor", "monomial")))
+    if missed:
+        lines.append(f"{missed} data sets did not reach the level.")
+    if short:
+        return [*lines, f"Not separated by {_GAP:g} on 2-XOR: {', '.join(short)}."]
+    told = ", ".join(f"{found:.2f} [{low:.2f}, {high:.2f}]" for found, low, high in gains.values())
+    return [*lines, f"2-XOR: exponents smaller than the NTK's by {told}: at least {_GAP:g}."]
+
+
+def _head(found: xr.Dataset) -> str:
+    return f"{'n(d)':<20}" + "".join(f"{f'd = {d}':>9}" for d in found.d.values) + f"{'exponent, 95%':>22}{'gain':>7}"
+
+
+def _line(found: xr.Dataset, name: str) -> str:
+    one: Any = found.sel(learner=name)
+    numbers = "".join(f"{value:>9.0f}" if np.isfinite(value) else f"{'–':>9}" for value in one.needed.values)
+    interval = f"{float(one.exponent):.2f} [{float(one.exponent_low):.2f}, {float(one.exponent_high):.2f}]"
+    return f"{name:<20}{numbers}{interval:>22}{gain(found, name)[0]:>7.2f}"

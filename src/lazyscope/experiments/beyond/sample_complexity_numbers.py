@@ -1,0 +1,254 @@
+"""Sample complexity: the n at which a learner reaches a given error, against d (Bai & Lee 2019, §5.2).
+
+2-XOR, y = x₁x₂ on {±1}^d: the tangent kernel needs n ~ d² (Wei et al. 2019, a lower bound), the quadratic model and the
+randomised network n ~ d (Theorems 6 and 7, an upper bound). A monomial (βᵀx)^p with ‖x‖ = √d, ‖β‖ = 1: d^p and d^{p−1}.
+
+One draw is one data set, whose first n samples are learnt from for n = 2d, 2√2 d, 4d, … until the error on fresh inputs
+is below the level; n(d) lies between the last two n, by interpolation of log error in log n. Exponents are slopes of
+log n(d) in log d over all draws, with Student's intervals from the residuals, so that a bend widens them, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.checks import FloatArray, whole_number
+from lazyscope.errors import InvalidParameter
+from lazyscope.evidence.work import Measurement, Row
+from lazyscope.experiments.beyond.learners import KERNELS, LEARNERS, error
+from lazyscope.experiments.exponents import computed
+from lazyscope.problems import RidgeMonomial, SparseParity
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_TESTED = 4000
+_RATIO = sqrt(2.0)
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, eq=False)
+class SampleComplexityDraw(Measurement):
+    """One data set and one learner: the error as n grows, until it is at most `level`, or n is at `most`.
+
+    `width` is m of a trained learner, and means nothing to a kernel.
+    """
+
+    problem: SparseParity | RidgeMonomial
+    learner: str
+    level: float = 0.05
+    width: int = 256
+    most: int = 12_000
+    number: int = 0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.learner not in LEARNERS:
+            must = f"be one of {', '.join(LEARNERS)}"
+            raise InvalidParameter.of("SampleComplexityDraw", "learner", must, repr(self.learner))
+        if not 0.0 < self.level < 1.0:
+            must = "be an error between 0 and 1"
+            raise InvalidParameter.of("SampleComplexityDraw", "level", must, f"{self.level:g}")
+
+    @property
+    def label(self) -> str:
+        """A few words for a progress bar."""
+        return f"{self.learner}, d = {self.problem.d}"
+
+    @property
+    def size(self) -> int:
+        """What tells long work from short: kernels of d² samples, then networks of d."""
+        d = self.problem.d
+        return d**4 if self.learner in KERNELS else 500 * d**2
+
+    def compute(self) -> Row:
+        """Do the work: `samples` and `error`, a point each."""
+        problem = self.problem
+        key = (self.number, problem.d)
+        X_test, _ = problem.sample(_TESTED, _generator(self.seed, *key, 1))
+        wanted = problem.target(X_test)
+        X, y = problem.sample(self.most, _generator(self.seed, *key, 0))
+        samples, errors = [], []
+        for n in grid(problem.d, self.most):
+            rng = _generator(self.seed, *key, 2, n)
+            found = LEARNERS[self.learner](problem, X[:n], y[:n], X_test, self.width, rng)
+            samples.append(n)
+            errors.append(float(np.min(error(problem, found, wanted))))
+            if errors[-1] <= self.level:
+                break
+        return {"samples": np.array(samples), "error": np.array(errors)}
+
+
+def grid(d: int, most: int) -> list[int]:
+    """Return n = 2d, 2√2 d, 4d, … up to `most`.
+
+    >>> grid(16, 130)
+    [32, 45, 64, 91, 128]
+    """
+    whole = (round(2 * d * _RATIO**k) for k in range(200))
+    return [n for n in whole if n <= most]
+
+
+def crossing(samples: FloatArray, errors: FloatArray, level: float) -> float:
+    """Return the n at which log error, linear in log n between the last two points, is log level; NaN if it is not.
+
+    An error of zero on the test counts as half of the least that it can see. A first point below the level is an
+    upper bound, and no crossing: NaN.
+
+    >>> round(crossing(np.array([100, 200]), np.array([0.1, 0.025]), 0.05), 3)
+    141.421
+    """
+    if len(samples) < 2 or errors[-1] > level:
+        return float("nan")
+    (x0, x1), (e0, e1) = np.log(samples[-2:]), np.log(np.maximum(errors[-2:], 0.5 / _TESTED))
+    return float(np.exp(x0 + (x1 - x0) * (e0 - log(level)) / (e0 - e1)))
+
+
+def _generator(*key: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(key[0], spawn_key=key[1:]))
+
+
+def sample_complexity(
+    problems: Sequence[SparseParity | RidgeMonomial],
+    learners: Sequence[str] = ("NTK", "quadratic model", "randomised network", "trained network"),
+    *,
+    level: float = 0.05,
+    width: int = 256,
+    most: int = 12_000,
+    draws: int = 3,
+    seed: int = 0,
+) -> xr.Dataset:
+    """Measure n(d) for problems of several dimensions and some learners, with exponents and their intervals.
+
+    Parameters
+    ----------
+    problems
+        The same problem in several dimensions, such as ``[SparseParity(d) for d in (16, 32, 64)]``.
+    learners
+        Names among `LEARNERS`.
+    level
+        Error to be reached: share of inputs misclassified, or squared error over that of the best constant.
+    width, most
+        m of what is trained; the largest n tried.
+    draws, seed
+        Data sets for each d, at least 2.
+
+    Returns
+    -------
+    xarray.Dataset
+        `needed`, n(d), over (`learner`, `d`), geometric mean over draws, with `needed_stderr` of its logarithm;
+        `exponent`, `exponent_stderr`, `exponent_low`, `exponent_high` over `learner`; `missed`, how many draws did not
+        reach the level.
+
+    Examples
+    --------
+    >>> from lazyscope import SparseParity
+    >>> result = sample_complexity([SparseParity(6), SparseParity(9)], ["NTK"], draws=2, most=400)
+    >>> bool(1.0 < result.exponent.sel(learner="NTK") < 3.0)
+    True
+    """
+    draws = whole_number(draws, "sample_complexity", "draws", least=2)
+    if len({problem.d for problem in problems}) < 2:
+        must = "have at least two dimensions d"
+        raise InvalidParameter.of("sample_complexity", "problems", must, f"{len(problems)} of one")
+    plan = [
+        SampleComplexityDraw(problem, learner, level, width, most, number, seed)
+        for learner in learners
+        for problem in problems
+        for number in range(draws)
+    ]
+    return assemble(plan, computed(plan))
+
+
+def assemble(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row]) -> xr.Dataset:
+    """Return the report from draws that differ in learner, d and number alone; a learner may lack the largest d."""
+    import xarray as xr
+
+    learners = list(dict.fromkeys(draw.learner for draw in plan))
+    dimensions = sorted({draw.problem.d for draw in plan})
+    table = np.full((len(learners), len(dimensions), len({draw.number for draw in plan})), np.nan)
+    planned = np.zeros(table.shape, dtype=bool)
+    for draw, row in zip(plan, rows, strict=True):
+        where = learners.index(draw.learner), dimensions.index(draw.problem.d), draw.number
+        table[where], planned[where] = crossing(row["samples"], row["error"], draw.level), True
+    fits = np.array([slope(np.array(dimensions, dtype=float), one) for one in table])
+    logs = np.log(table)
+    count = np.sum(np.isfinite(table), axis=2)
+    mean = np.where(count > 0, np.nansum(logs, axis=2) / np.maximum(count, 1), np.nan)
+    spread = np.nansum((logs - mean[:, :, None]) ** 2, axis=2) / np.maximum(count - 1, 1) / np.maximum(count, 1)
+    first = plan[0]
+    variables: dict[str, Any] = {
+        "needed": (("learner", "d"), np.exp(mean)),
+        "needed_stderr": (("learner", "d"), np.where(count > 1, np.sqrt(spread), np.nan)),
+        "draw": (("learner", "d", "number"), table),
+        "missed": (("learner", "d"), np.sum(planned & ~np.isfinite(table), axis=2)),
+    }
+    for i, name in enumerate(("exponent", "exponent_stderr", "exponent_low", "exponent_high")):
+        variables[name] = ("learner", fits[:, i])
+    attributes = {
+        "theorem": "§5.2: Theorems 6 and 7; Wei et al. (2019) for the tangent kernel",
+        "citations": "bai2020beyond",
+        "problem": type(first.problem).__name__,
+        "level": first.level,
+        "width": first.width,
+        "seed": first.seed,
+    }
+    return xr.Dataset(variables, {"learner": learners, "d": dimensions}, attributes)
+
+
+def curves(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row], d: int) -> xr.Dataset:
+    """Return `error` against `samples` in one dimension, (`learner`, `point`): means over draws, as far as all went."""
+    import xarray as xr
+
+    learners = list(dict.fromkeys(draw.learner for draw in plan if draw.problem.d == d))
+    found = {
+        learner: [row for draw, row in zip(plan, rows, strict=True) if draw.problem.d == d and draw.learner == learner]
+        for learner in learners
+    }
+    lengths = {learner: min(len(row["samples"]) for row in some) for learner, some in found.items()}
+    shape = (len(learners), max(lengths.values()))
+    samples, errors = np.full(shape, np.nan), np.full(shape, np.nan)
+    for i, learner in enumerate(learners):
+        length = lengths[learner]
+        samples[i, :length] = found[learner][0]["samples"][:length]
+        errors[i, :length] = np.mean([row["error"][:length] for row in found[learner]], axis=0)
+    dims = ("learner", "point")
+    return xr.Dataset({"samples": (dims, samples), "error": (dims, errors)}, {"learner": learners}, {"d": d})
+
+
+def slope(d: FloatArray, needed: FloatArray) -> tuple[float, float, float, float]:
+    """Fit log n = slope·log d + const to (d, draw), NaN left out: slope, standard error, and a 95% interval.
+
+    >>> slope(np.array([10.0, 100.0]), np.array([[10.0, 20.0], [1000.0, 2000.0]]))[0].__round__(12)
+    2.0
+    """
+    from scipy.stats import t
+
+    x = np.broadcast_to(np.log(d)[:, None], needed.shape)[np.isfinite(needed)]
+    y = np.log(needed[np.isfinite(needed)])
+    if len(x) < 3 or np.ptp(x) == 0.0:
+        return (float("nan"),) * 4
+    x, y = x - x.mean(), y - y.mean()
+    found = float(x @ y / (x @ x))
+    stderr = float(np.sqrt(np.sum((y - found * x) ** 2) / (len(x) - 2) / (x @ x)))
+    reach = float(t.ppf(0.5 + _CONFIDENCE / 2, len(x) - 2)) * stderr
+    return found, stderr, found - reach, found + reach
+
+
+def gain(result: xr.Dataset, learner: str, over: str = "NTK") -> tuple[float, float, float]:
+    """Return by how much the exponent of a learner is smaller than that of another, with a 95% interval.
+
+    >>> import xarray as xr
+    >>> fits = {"exponent": ("learner", [2.0, 1.0]), "exponent_stderr": ("learner", [0.03, 0.04])}
+    >>> gain(xr.Dataset(fits, {"learner": ["NTK", "quadratic model"]}), "quadratic model")
+    (1.0, 0.9, 1.1)
+    """
+    one, other = result.sel(learner=learner), result.sel(learner=over)
+    found = float(other.exponent - one.exponent)
+    reach = 2.0 * float(np.hypot(one.exponent_stderr, other.exponent_stderr))
+    return found, found - reach, found + reach

@@ -1,0 +1,1 @@
+"""Risk along training on the quadratic target."""

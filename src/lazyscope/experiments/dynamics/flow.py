@@ -1,0 +1,234 @@
+"""Risk along training, with lines: gradient flow, and what a finite step size adds to it (Figure 1, right, of L).
+
+L: Ghorbani, Mei, Misiakiewicz and Montanari 2019, whose right-hand frame has traces of SGD and no theory beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.experiments.dynamics.traces import TraceDraw, assemble
+from lazyscope.experiments.frame.drawing import name_ends, shade
+from lazyscope.limits.flow.curve import flow
+from lazyscope.problems import QuadraticTarget
+from lazyscope.protocols import SGD
+from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
+from lazyscope.runs.draws import Row
+from lazyscope.runs.pictures import LOOKS, RISK, style
+from lazyscope.runs.verbs import exact
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_REGIMES: dict[str, Trained | NeuralTangent] = {"NT": NeuralTangent(), "NN": Trained()}
+_DASHES = (0, (4, 3))
+_FAR = 3.0  # standard errors
+
+
+@dataclass(frozen=True)
+class Size:
+    """Dimension, widths as N/d, draws; for NT and NN the time of training, a small and a larger step size."""
+
+    cost: str
+    d: int
+    draws: int
+    ratios: tuple[float, ...] = (0.2, 0.5, 2.0)
+    until: tuple[float, float] = (40.0, 20.0)
+    small: tuple[float, float] = (0.005, 0.002)
+    larger: tuple[float, float] = (0.02, 0.005)
+    batch: int = 100
+
+    @property
+    def problem(self) -> QuadraticTarget:
+        """The paper's target."""
+        return QuadraticTarget.exponential(self.d)
+
+    @property
+    def widths(self) -> list[int]:
+        """N."""
+        return [round(ratio * self.d) for ratio in self.ratios]
+
+    def draws_of(self, label: str, N: int, size: float) -> list[TraceDraw]:
+        """Return the draws of one trace: constant steps, of which theory and simulation see the same number."""
+        until = self.until[list(_REGIMES).index(label)]
+        protocol = SGD(steps=round(until / size), batch=self.batch, step_sizes=(size,), decay=(), test=1)
+        return [TraceDraw(self.problem, _REGIMES[label], N, protocol, number) for number in range(self.draws)]
+
+    def traces(self) -> dict[str, list[tuple[str, int, float]]]:
+        """Regime, width and step size of every trace, by panel: all widths at small steps; N = d/2 at both."""
+        steps = {label: (small, larger) for label, small, larger in zip(_REGIMES, self.small, self.larger, strict=True)}
+        return {
+            "widths": [(label, N, steps[label][0]) for label in _REGIMES for N in self.widths],
+            "steps": [(label, round(self.d / 2), size) for label in _REGIMES for size in steps[label]],
+        }
+
+
+PRESETS = {
+    "quick": Size("one minute", d=60, draws=5),
+    # at d = 200 steps of 0.005 are near the largest that a trained network bears
+    "paper": Size("about ten minutes", d=200, draws=8, small=(0.005, 0.001), larger=(0.02, 0.002)),
+}
+
+
+def work(size: Size) -> list[TraceDraw]:
+    """Return the draws of every trace; those of both panels are one task."""
+    return [draw for some in size.traces().values() for trace in some for draw in size.draws_of(*trace)]
+
+
+def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    """Return traces with their predictions, a panel for widths and one for step sizes; and the flow of RF."""
+    left, panels = list(rows), {}
+    for name, some in size.traces().items():
+        ones = []
+        for trace in some:
+            own, left = left[: size.draws], left[size.draws :]
+            ones.append(assemble(size.draws_of(*trace), own))
+        panels[name] = _joined(size, some, ones)
+    panels["features"] = _features(size, float(panels["widths"].time.max()))
+    return panels
+
+
+def _joined(size: Size, some: list[tuple[str, int, float]], ones: list[xr.Dataset]) -> xr.Dataset:
+    """Put traces together, the last points of each; add where each would end after endless flow."""
+    import xarray as xr
+
+    points = min(one.sizes["point"] for one in ones)
+    whole = xr.concat([one.isel(point=slice(-points, None)) for one in ones], "trace")
+    labels, widths, sizes = zip(*some, strict=True)
+    floors = [float(exact(size.problem, _REGIMES[label], width=N, draws=size.draws).risk) for label, N, _ in some]
+    whole = whole.assign(floor=("trace", np.array(floors)))
+    whole = whole.assign_coords(
+        regime=("trace", list(labels)), width=("trace", list(widths)), step_size=("trace", list(sizes))
+    )
+    whole.attrs = {
+        "problem": str(size.problem),
+        "d": size.d,
+        "batch": size.batch,
+        "draws": size.draws,
+        "seed": 0,
+        "citations": "ghorbani2019limitations",
+    }
+    return whole
+
+
+def _features(size: Size, until: float) -> xr.Dataset:
+    """Return the flow of random features, which no SGD is simulated for: they are fitted, not trained."""
+    import xarray as xr
+
+    times, regime, N = np.geomspace(1e-3 * until, until, 60), RandomFeatures(), size.widths[-1]
+    paths = [flow(size.problem, regime, times=times, width=N, draw=k).risk.values for k in range(size.draws)]
+    floor = float(exact(size.problem, regime, width=N, draws=size.draws).risk)
+    values: dict[str, Any] = {"risk": ("time", np.mean(paths, axis=0)), "floor": floor}
+    return xr.Dataset(values, {"time": times, "width": N}, {"problem": str(size.problem), "d": size.d})
+
+
+def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Draw the flow of every width against time with SGD at small steps on it; both step sizes at N = d/2 beside it."""
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure(figsize=(11.5, 4.9))
+        left, right = figure.subplots(1, 2)
+        _draw_widths(left, data["widths"], data["features"])
+        _draw_steps(right, data["steps"])
+        d, batch = data["widths"].attrs["d"], data["widths"].attrs["batch"]
+        left.set_title(f"Gradient flow (lines) and SGD (dots), d = {d}")
+        right.set_title(f"What finite steps add, N = d/2, batch {batch}")
+        figure.legend(**_legend(data))
+    return figure
+
+
+def _draw_widths(axes: Axes, found: xr.Dataset, features: xr.Dataset) -> None:
+    axes.set_ylim(-0.03, 1.03)  # first: the names of the lines look for their places in it
+    axes.set(xscale="log", xlabel="t = Σε, time of gradient flow", ylabel=RISK)
+    axes.set_xlim(0.1, float(found.time.max()))
+    widths, names = sorted(set(found.width.values.tolist())), []
+    for k in range(found.sizes["trace"]):
+        one = found.isel(trace=k)
+        label, N = str(one.regime.values), int(one.width)
+        colour = shade(LOOKS[label]["color"], (1.45, 1.0, 0.6)[widths.index(N) % 3])
+        _line(axes, one.time, one.flow, float(one.floor), colour)
+        _dots(axes, one, one.simulated, one.stderr, colour)
+        names.append((float(one.flow[-1]), f"{label}, N = {N}", colour))
+    colour = LOOKS["RF"]["color"]
+    _line(axes, features.time, features.risk, float(features.floor), colour)
+    name_ends(axes, [*names, (float(features.risk[-1]), f"RF, N = {int(features.width)}", colour)])
+
+
+def _line(axes: Axes, time: Any, risk: Any, floor: float, colour: Any) -> None:
+    axes.plot(time, risk, color=colour, linewidth=1.6, zorder=2)
+    axes.axhline(floor, color=colour, linewidth=0.8, linestyle=_DASHES, zorder=1)
+
+
+def _draw_steps(axes: Axes, found: xr.Dataset) -> None:
+    for k in range(found.sizes["trace"]):
+        one = found.isel(trace=k)
+        label, size = str(one.regime.values), float(one.step_size)
+        small = size == float(np.min(found.step_size.values[found.regime.values == label]))
+        colour = shade(LOOKS[label]["color"], 1.45 if small else 1.0)
+        axes.plot(one.time, 100.0 * one.added_predicted, color=colour, linewidth=1.6, zorder=2)
+        _dots(axes, one, 100.0 * one.added, 100.0 * one.added_stderr, colour)
+        axes.plot([], [], label=f"{label}, ε = {size:g}", **_look(label, colour))
+    axes.axhline(0.0, color="#333333", linewidth=1.0, linestyle=":", zorder=1)
+    axes.set(xscale="log", xlabel="t = Σε, time of gradient flow", ylabel="risk above that of the flow, %")
+    axes.set_xlim(0.1, float(found.time.max()))
+    axes.legend(loc="upper left")
+
+
+def _look(label: str, colour: Any) -> dict[str, Any]:
+    edge = {"markeredgecolor": colour} if "markeredgecolor" in LOOKS[label] else {}
+    return {**LOOKS[label], "color": colour, **edge}
+
+
+def _dots(axes: Axes, one: xr.Dataset, values: xr.DataArray, error: xr.DataArray, colour: Any) -> None:
+    """Draw every second dot: all of them would hide the line."""
+    every = slice(None, None, -2)
+    look = _look(str(one.regime.values), colour)
+    look["markersize"] = min(look["markersize"], 6.5)
+    axes.errorbar(one.time[every], values[every], error[every], linestyle="", zorder=3, **look)
+
+
+def _legend(data: Mapping[str, xr.Dataset]) -> dict[str, Any]:
+    from matplotlib.lines import Line2D
+
+    dark = "#222222"
+    handles = [
+        Line2D(
+            [], [], color=dark, marker="o", linestyle="", label=f"SGD, mean of {data['steps'].attrs['draws']} draws"
+        ),
+        Line2D([], [], color=dark, linewidth=1.6, label="left: flow, right: prediction at ε"),
+        Line2D([], [], color=dark, linewidth=0.8, linestyle=_DASHES, label="where the flow ends (exact)"),
+    ]
+    return {"handles": handles, "loc": "outside lower center", "ncols": 3}
+
+
+def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return how far every trace is from its prediction, and from the flow without the noise of its steps."""
+    lines = [f"{'':<14}{'ε':>7}{'end: SGD':>18}{'predicted':>11}{'flow':>9}{'from prediction':>17}{'largest z':>11}"]
+    far, seen, compared = 0, set(), 0
+    for panel in ("widths", "steps"):
+        for k in range(data[panel].sizes["trace"]):
+            one = data[panel].isel(trace=k)
+            name, size = f"{one.regime.values}, N = {int(one.width)}", float(one.step_size)
+            if (name, size) in seen:
+                continue
+            seen.add((name, size))
+            compared += one.sizes["point"]
+            last = one.isel(point=-1)
+            end = f"{float(last.simulated):.4f} ± {float(last.stderr):.4f}"
+            share = float(np.max(np.abs(one.simulated - one.predicted) / one.simulated))
+            z = float(one.z.max())
+            lines.append(
+                f"{name:<14}{size:>7g}{end:>18}{float(last.predicted):>11.4f}{float(last.flow):>9.4f}{share:>16.2%}{z:>11.1f}"
+            )
+            far += z > _FAR
+    rule = f"{_FAR:g} standard errors plus 1/min(N, d) of the noise"
+    if far:
+        return [*lines, f"SGD and prediction differ: {far} of {len(seen)} traces leave {rule}."]
+    return [*lines, f"SGD lies on the prediction: all {compared} dots within {rule}."]

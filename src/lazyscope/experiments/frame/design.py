@@ -1,0 +1,158 @@
+"""The plan of a figure: panels of series, each with its line (`limit`), crosses (`exact`) and dots (`simulate`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from lazyscope.checks import whole_numbers
+from lazyscope.problems import SizedProblem
+from lazyscope.protocols import SGD
+from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
+from lazyscope.runs.draws import Draw
+
+SEED = 0
+RATIOS = (0.1, 0.15, 0.25, 0.4, 0.65, 1.0, 2.0, 4.5, 10.0)
+
+
+@dataclass(frozen=True)
+class Dots:
+    """How the dots of a regime are made: widths, draws, and the samples of a fit or the protocol of SGD.
+
+    The paper's samples and protocol where they are None.
+    """
+
+    widths: tuple[int, ...]
+    draws: int
+    samples: int | None = None
+    protocol: SGD | None = None
+
+
+@dataclass(frozen=True)
+class Preset:
+    """The size of a figure: dimension, dots of each regime, and what it costs, in words for the help.
+
+    Crosses have `draws` draws at N/d in `ratios`, and at the widths of the dots. `widest` is N/d up to which `exact`
+    descends on networks other than σ = u², at N²d a step, from `restarts` starts.
+    """
+
+    d: int
+    fitted: Dots
+    tangent: Dots
+    trained: Dots
+    cost: str
+    ratios: tuple[float, ...] = RATIOS
+    draws: int = 10
+    widest: float = 4.5
+    restarts: int = 1
+
+    @classmethod
+    def paper(cls, cost: str, widths: tuple[int, ...] = (45, 225, 450, 4500)) -> Preset:
+        """Return the paper's protocol (§4): d = 450, fits of 5·10⁵ samples over ten draws, SGD in a single run.
+
+        >>> Preset.paper("hours").fitted.widths
+        (45, 450, 4500)
+        """
+        fits = tuple(N for N in (45, 450, 4500) if N in widths)
+        return cls(d=450, fitted=Dots(fits, 10), tangent=Dots(widths, 1), trained=Dots(widths, 1), cost=cost)
+
+    def at(self, widths: Any) -> Preset:
+        """Return the same with dots at other widths.
+
+        >>> Preset.paper("hours").at([90]).tangent.widths
+        (90,)
+        """
+        chosen = tuple(sorted(set(whole_numbers(widths, "lazyscope figure", "--width").ravel().tolist())))
+        dots = {name: replace(getattr(self, name), widths=chosen) for name in ("fitted", "tangent", "trained")}
+        return replace(self, **dots)
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """A regime on a panel: `crosses` says with how many draws `exact` is computed at which widths."""
+
+    label: str
+    regime: Regime
+    crosses: Mapping[int, int]
+    dots: Dots
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A problem and its series; `name` tells the panels of a figure apart, `floor` asks for the Bayes risk."""
+
+    name: str
+    title: str
+    problem: SizedProblem
+    series: tuple[Series, ...]
+    floor: bool = False
+    seed: int = field(default=SEED)
+
+    def draws(self, series: Series, fidelity: Literal["exact", "simulate"], N: int) -> list[Draw]:
+        """Return the draws of one cross or of one dot; none where there is no such thing."""
+        dots = series.dots
+        if fidelity == "exact":
+            return [
+                Draw("exact", self.problem, series.regime, (N,), k, self.seed) for k in range(series.crosses.get(N, 0))
+            ]
+        how = (dots.samples, dots.protocol)
+        count = dots.draws if N in dots.widths else 0
+        return [Draw("simulate", self.problem, series.regime, (N,), k, self.seed, *how) for k in range(count)]
+
+    @property
+    def widths(self) -> list[int]:
+        """All widths of the panel, ascending."""
+        return sorted({N for one in self.series for N in (*one.crosses, *one.dots.widths)})
+
+
+def crosses_at(preset: Preset, dots: Dots) -> list[int]:
+    """Return the widths of the crosses of a regime, from d/10 to 10d.
+
+    >>> paper = Preset.paper("hours")
+    >>> crosses_at(paper, paper.fitted)
+    [45, 68, 112, 180, 292, 450, 900, 2025, 4500]
+    """
+    return sorted({*np.rint(np.multiply(preset.d, preset.ratios)).astype(int).tolist(), *dots.widths})
+
+
+def line_at(d: int) -> list[float]:
+    """Return N/d for the lines, with N whole: the limit of a trained network is a function of N = round(ρd)."""
+    return [float(N) / d for N in np.unique(np.rint(d * np.geomspace(0.09, 11.0, 400)).clip(1))]
+
+
+def regimes(
+    problem: SizedProblem, preset: Preset, activation: str = "square", optimal: bool = True
+) -> tuple[Series, ...]:
+    """Return the series of a panel: RF with isotropic (and with optimal) weights, NT and NN.
+
+    A cross has ten draws, as the paper's dots, or three where a draw costs seconds and hardly varies; at the width of a
+    dot it has at least the draws of that dot, to be compared one by one.
+    Nothing is drawn for NN with σ = u², nor for NT with N ≥ d: d weights span the space.
+    """
+    square = activation == "square"
+    laws = [("RF, isotropic weights", RandomFeatures(activation))] if optimal else [("RF", RandomFeatures(activation))]
+    if optimal:
+        laws.append(("RF, optimal weights", RandomFeatures(activation, "optimal")))
+
+    def drawn(dots: Dots, certain_from: float) -> dict[int, int]:
+        many = {N: min(3, preset.draws) if N / preset.d > 3 else preset.draws for N in crosses_at(preset, dots)}
+        some = {N: max(many[N], dots.draws) if N in dots.widths else many[N] for N in many}
+        return {N: 1 if certain_from <= N else k for N, k in some.items()}
+
+    def descended(dots: Dots) -> dict[int, int]:
+        widths = [N for N in crosses_at(preset, dots) if square or preset.widest * preset.d >= N]
+        return dict.fromkeys(widths, 1 if square else preset.restarts)
+
+    return (
+        *(Series(label, law, drawn(preset.fitted, np.inf), preset.fitted) for label, law in laws),
+        Series(
+            "NT",
+            NeuralTangent(activation),
+            drawn(preset.tangent, problem.d if square else np.inf),
+            preset.tangent,
+        ),
+        Series("NN", Trained(activation), descended(preset.trained), preset.trained),
+    )

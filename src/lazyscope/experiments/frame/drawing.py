@@ -1,0 +1,150 @@
+"""The frames of a figure: risk against N/d (lines, crosses, dots) and risk against samples seen (traces)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.runs.pictures import FLOOR, LOOKS, RATIO, RISK, style
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_DARK = "#222222"
+_MOST_TRACES = 3  # widths a regime on the right: the narrowest, one between, the widest
+
+
+def two_frames(data: xr.Dataset, *, lowest: float, traced: tuple[str, ...] = ("NT", "NN")) -> Figure:
+    """Draw the layout of the paper's Figures 1 and 2."""
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure(figsize=(11.5, 4.9))
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.15, 1.0))
+        left.set_ylim(lowest - 0.03, 1.03)  # first: the names of the traces look for their places in it
+        against_width(left, data)
+        against_samples(right, data, traced)
+        left.set_title(f"{data.attrs['title']}, d = {data.attrs['d']}")
+        right.set_title("On the way there: risk against samples (dashed: n → ∞)")
+        figure.legend(**_legend(data))
+    return figure
+
+
+def small_multiples(panels: Mapping[str, xr.Dataset], columns: int, *, lowest: float) -> Figure:
+    """Draw a frame a panel, with one legend for all."""
+    from matplotlib.figure import Figure
+
+    rows = -(-len(panels) // columns)
+    with style():
+        figure = Figure(figsize=(3.8 * columns, 0.7 + 3.0 * rows))
+        frames = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+        for axes, data in zip(frames.flat, panels.values(), strict=False):
+            against_width(axes, data)
+            axes.set_title(data.attrs["title"])
+            axes.label_outer()
+        frames[0, 0].set_ylim(lowest - 0.03, 1.06)
+        figure.legend(**_legend(next(iter(panels.values()))))
+    return figure
+
+
+def against_width(axes: Axes, data: xr.Dataset) -> None:
+    """Draw `limit` as lines, `exact` as crosses and `simulate` as dots with their standard errors."""
+    from matplotlib.ticker import StrMethodFormatter
+
+    ratio = data.width / data.attrs["d"]
+    for label in data.series.values.tolist():
+        one, look = data.sel(series=label), _large(label)
+        axes.plot(one.rho, one.limit, color=look["color"], zorder=2)
+        axes.errorbar(ratio, one.simulated, one.simulated_stderr.fillna(0.0), linestyle="", zorder=3, **look)
+        axes.plot(ratio, one.exact, markeredgecolor=_darker(look["color"]), zorder=4, **_CROSS)
+    if "bayes" in data:
+        axes.axhline(float(data.bayes), **FLOOR)
+    axes.set(xlabel=RATIO, ylabel=RISK, xscale="log", xlim=(0.088, 11.4))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+
+_CROSS: dict[str, Any] = {"marker": "x", "linestyle": "", "markersize": 4, "markeredgewidth": 1.1}
+
+
+def _large(label: str) -> dict[str, Any]:
+    """Return the look of a regime with markers on which a cross can be seen."""
+    size = LOOKS[label].get("markersize", 5.5)
+    return LOOKS[label] | {"markersize": min(1.35 * size, 9.0)}
+
+
+def _darker(color: str) -> tuple[float, float, float]:
+    return shade(color, 0.55)
+
+
+def shade(color: str, strength: float) -> tuple[float, float, float]:
+    """Return a colour made darker (strength below 1: towards black) or paler (above 1: towards white)."""
+    from matplotlib.colors import to_rgb
+
+    rgb = np.array(to_rgb(color))
+    mixed = rgb * strength if strength <= 1.0 else 1.0 - (1.0 - rgb) * (2.0 - strength)
+    return float(mixed[0]), float(mixed[1]), float(mixed[2])
+
+
+def against_samples(axes: Axes, data: xr.Dataset, traced: tuple[str, ...]) -> None:
+    """Draw the traces of some widths, paler where narrower, and the prediction for n → ∞ as dashed lines."""
+    labels: list[tuple[float, str, Any]] = []
+    last = 0.0
+    for label in traced:
+        one = data.sel(series=label)
+        shown = [N for N in data.width.values.tolist() if np.isfinite(one.trace.sel(width=N)).any()]
+        for k, N in enumerate(_few(shown)):
+            color = shade(LOOKS[label]["color"], (1.45, 1.0, 0.6)[k])
+            trace = one.trace.sel(width=N).values
+            inside = np.isfinite(trace)
+            samples = one.samples.values[inside]
+            axes.plot(samples, trace[inside], color=color, linewidth=1.6, zorder=3)
+            at = one.sel(width=N)
+            floor = float(at.limit_at_width) if np.isfinite(at.limit_at_width) else float(at.exact)
+            axes.axhline(floor, color=color, linestyle=(0, (4, 3)), linewidth=1.0, zorder=2)
+            labels.append((float(trace[inside][-1]), f"{label}, N = {N}", color))
+            last = max(last, float(samples[-1]))
+    if "bayes" in data:
+        axes.axhline(float(data.bayes), **FLOOR)
+    axes.set(xlabel="samples seen", xscale="log", xlim=(1e3, last) if last > 1e4 else None)
+    name_ends(axes, labels)
+
+
+def _few(widths: list[int]) -> list[int]:
+    """Return the narrowest, one between and the widest.
+
+    >>> _few([10, 25, 50, 100, 1000])
+    [10, 50, 1000]
+    """
+    if len(widths) <= _MOST_TRACES:
+        return widths
+    return [widths[0], widths[len(widths) // 2], widths[-1]]
+
+
+def name_ends(axes: Axes, labels: list[tuple[float, str, Any]], apart: float = 0.052) -> None:
+    """Write the name of each trace beside its end, moved up where names would touch."""
+    low, high = axes.get_ylim()
+    height = -np.inf
+    for risk, text, color in sorted(labels, key=lambda label: label[0]):
+        height = max((risk - low) / (high - low), height + apart)
+        axes.text(1.02, height, text, color=color, transform=axes.transAxes, va="center", fontsize=9.5)
+
+
+def _legend(data: xr.Dataset) -> dict[str, Any]:
+    """Return one entry a regime, and the key to lines, crosses and dots."""
+    from matplotlib.lines import Line2D
+
+    labels = data.series.values.tolist()
+    handles = [Line2D([], [], label=label, **_large(label)) for label in labels]
+    if "bayes" in data:
+        handles.append(Line2D([], [], label="Bayes", **FLOOR))
+    d = data.attrs["d"]
+    handles += [
+        Line2D([], [], color=_DARK, label="limit, N, d → ∞"),
+        Line2D([], [], markeredgecolor=_DARK, label=f"exact, d = {d}, n = ∞", **_CROSS),
+        Line2D([], [], color=_DARK, label="simulated, n finite", marker="o", markersize=7.5, linestyle=""),
+    ]
+    return {"handles": handles, "loc": "outside lower center", "ncols": 4 if len(handles) > 6 else 3}

@@ -1,0 +1,90 @@
+"""The numbers of a figure as rows: for a CSV file, for the table on the terminal, and the verdict on its dots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.experiments.frame.collect import AT_A_WIDTH
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_STANDARD_ERRORS = 3.0
+
+
+def at_widths(data: xr.Dataset) -> list[dict[str, Any]]:
+    """Return a row for each series and width of a panel that has a cross or a dot, None where there is no number."""
+    table = []
+    for label in data.series.values.tolist():
+        one = data.sel(series=label)
+        for i, N in enumerate(data.width.values.tolist()):
+            numbers = {name: _number(one[name][i]) for name in AT_A_WIDTH}
+            if numbers["exact"] is not None or numbers["simulated"] is not None:
+                table.append({"regime": label, "width": N, "rho": N / data.attrs["d"], **numbers})
+    return table
+
+
+def _number(value: Any) -> float | None:
+    number = float(value)
+    return None if np.isnan(number) else number
+
+
+def long_rows(panels: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
+    """Return everything that the picture shows, a point a row: dots, crosses, lines, traces and floors."""
+    return [{"panel": name, **row} for name, data in panels.items() for row in _long(data)]
+
+
+def _long(data: xr.Dataset) -> list[dict[str, Any]]:
+    table: list[dict[str, Any]] = []
+    for row in at_widths(data):
+        size = {name: row[name] for name in ("regime", "width", "rho")}
+        for fidelity, name in (("simulate", "simulated"), ("exact", "exact")):
+            if row[name] is not None:
+                point = {"risk": row[name], "stderr": row[f"{name}_stderr"], "draws": int(row[f"{name}_draws"])}
+                judged = ("step_size", "difference", "finite_size", "z") if fidelity == "simulate" else ()
+                table.append({"fidelity": fidelity, **size, **point, **{column: row[column] for column in judged}})
+    for label in data.series.values.tolist():
+        one = data.sel(series=label)
+        shown = np.isfinite(one.limit.values)
+        for rho, risk in zip(one.rho.values[shown].tolist(), one.limit.values[shown].tolist(), strict=True):
+            table.append({"fidelity": "limit", "regime": label, "rho": rho, "risk": risk})
+        for N in data.width.values.tolist():
+            trace = one.trace.sel(width=N).values
+            for samples, risk in zip(one.samples.values.tolist(), trace.tolist(), strict=True):
+                if np.isfinite(risk):
+                    at = {"regime": label, "width": N, "rho": N / data.attrs["d"], "samples": int(samples)}
+                    table.append({"fidelity": "trace", **at, "risk": risk})
+    if "bayes" in data:
+        table.append({"fidelity": "limit", "regime": "Bayes", "risk": float(data.bayes)})
+    return table
+
+
+def outliers(panels: Mapping[str, xr.Dataset]) -> tuple[int, list[str]]:
+    """Return how many dots were compared with `exact`, and name those further away than they may be.
+
+    A dot of a single draw has no standard error, and is judged by its finite-size term alone.
+    """
+    compared, far = 0, []
+    for name, data in panels.items():
+        for row in at_widths(data):
+            if row["difference"] is None:
+                continue
+            compared += 1
+            alone = row["z"] is None
+            beyond = abs(row["difference"]) > row["finite_size"] if alone else row["z"] > _STANDARD_ERRORS
+            if beyond:
+                panel = f"{name}, " if len(panels) > 1 else ""
+                z = ", one draw" if alone else f", z = {row['z']:.1f}"
+                far.append(f"{panel}{row['regime']}, N = {row['width']} ({row['difference']:+.4f}{z})")
+    return compared, far
+
+
+def verdict(panels: Mapping[str, xr.Dataset]) -> str:
+    """Return in one line whether the dots agree with `exact`."""
+    compared, far = outliers(panels)
+    if not far:
+        return f"all {compared} dots within 3 standard errors plus the finite-size term"
+    return f"{len(far)} of {compared} dots beyond 3 standard errors plus the finite-size term: {'; '.join(far)}"

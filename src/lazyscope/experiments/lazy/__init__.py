@@ -1,0 +1,1 @@
+"""The figures of Limitations of Lazy Training."""

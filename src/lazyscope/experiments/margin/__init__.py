@@ -1,0 +1,1 @@
+"""Max-margin classification with random features."""

@@ -1,0 +1,199 @@
+"""Nonlinear against noisy linear features in max-margin classification: the talk's conjecture, tested.
+
+Both kinds see the same weights, inputs and labels in each draw; the paired difference must vanish as d grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.experiments.margin import margin_dots
+from lazyscope.problems import LinearLabels
+from lazyscope.regimes import RandomFeatures
+from lazyscope.runs.draws import Row
+from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.runs.trials import Trial
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLOURS = {"relu": LOOKS["RF"]["color"], "tanh": LOOKS["NN"]["color"], "sign": LOOKS["NT"]["color"]}
+_MARKERS = {"relu": "o", "tanh": "D", "sign": "^"}
+_PANELS = {"error": "test error", "margin": "margin κ"}
+
+
+@dataclass(frozen=True)
+class Size:
+    """Activations, widths as N/d, dimensions of which the last has all the widths, draws."""
+
+    cost: str
+    d: tuple[int, ...]
+    draws: int
+    psi1: tuple[float, ...] = (1.25, 2.0, 3.0, 5.0)
+    common: float = 3.0
+    activations: tuple[str, ...] = ("relu", "tanh", "sign")
+    psi2: float = 2.0
+    signal: float = 4.0
+
+    @property
+    def settings(self) -> dict[str, margin_dots.Setting]:
+        """What is simulated: both kinds of features, all widths in the last dimension and one in the others."""
+        found = {}
+        for name in self.activations:
+            for d in self.d:
+                widths = tuple(round(r * d) for r in (self.psi1 if d == self.d[-1] else (self.common,)))
+                for kind, surrogate in (("nonlinear", False), ("noisy linear", True)):
+                    regime = RandomFeatures(name, surrogate=surrogate)
+                    found[f"{name}, {kind}, d = {d}"] = margin_dots.Setting(
+                        LinearLabels(self.signal), regime, d, round(self.psi2 * d), widths, self.draws
+                    )
+        return found
+
+
+PRESETS = {
+    "quick": Size("one minute", (25, 50, 100, 200), 16),
+    "paper": Size("half an hour", (50, 100, 200, 400), 60, (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)),
+}
+
+
+def work(size: Size) -> list[Trial]:
+    """Return the trials of every activation, kind, dimension and width."""
+    return [trial for setting in size.settings.values() for trial in setting.trials]
+
+
+def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    """Return the limit of each activation, and the dots of each setting."""
+    panels, start = {}, 0
+    psi1 = np.geomspace(0.5, 1.15 * max(size.psi1), 200)
+    for name in size.activations:
+        panels[f"{name}, limit"] = margin_dots.lines(LinearLabels(size.signal), RandomFeatures(name), psi1, size.psi2)
+    for key, setting in size.settings.items():
+        panels[key] = setting.data(rows[start : start + len(setting.trials)])
+        start += len(setting.trials)
+    return panels
+
+
+def pairs(data: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
+    """Return the paired differences, nonlinear minus noisy linear, a row for each setting and width."""
+    table = []
+    for key, one in data.items():
+        if ", nonlinear, " not in key:
+            continue
+        other = data[key.replace("nonlinear", "noisy linear")]
+        for i, N in enumerate(one.width.values.tolist()):
+            row: dict[str, Any] = {"activation": key.split(",")[0], "d": one.attrs["d"], "psi1": N / one.attrs["d"]}
+            for name in _PANELS:
+                gaps = one[f"{name}_draws"].values[i] - other[f"{name}_draws"].values[i]
+                stderr = float(gaps.std(ddof=1) / np.sqrt(gaps.size))
+                row |= {name: float(gaps.mean()), f"{name}_stderr": stderr}
+            table.append(row)
+    return table
+
+
+def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Draw both kinds on their common limit, and their paired difference against d."""
+    from matplotlib.figure import Figure
+
+    differences = pairs(data)
+    last = max(row["d"] for row in differences)
+    with style():
+        figure = Figure(figsize=(10.4, 7.4))
+        frames = figure.subplots(2, 2)
+        for row, (name, label) in enumerate(_PANELS.items()):
+            _on_the_limit(frames[row, 0], data, name, last)
+            frames[row, 0].set_ylabel(label)
+            _against_d(frames[row, 1], differences, name)
+            frames[row, 1].set_ylabel(f"difference in {label}")
+        frames[0, 0].set_title(f"limits, and dots at d = {last}")
+        frames[0, 1].set_title("nonlinear − noisy linear, N = 3d (± 2 stderr)")
+        frames[1, 0].set_xlabel("N/d, features per dimension")
+        frames[1, 1].set_xlabel("d, dimension")
+        frames[0, 0].legend(handles=_key(data), ncols=2)
+    return figure
+
+
+def _key(data: Mapping[str, xr.Dataset]) -> list[Any]:
+    """Return a colour for each activation, and what lines, full and open markers stand for."""
+    from matplotlib.lines import Line2D
+
+    dark, known = "#333333", [name for name in _COLOURS if f"{name}, limit" in data]
+    colours = [Line2D([], [], color=_COLOURS[name], marker=_MARKERS[name], label=f"σ = {name}") for name in known]
+    return [
+        *colours,
+        Line2D([], [], color=dark, label="limit"),
+        Line2D([], [], color=dark, marker="o", linestyle="", label="nonlinear"),
+        Line2D([], [], marker="o", linestyle="", label="noisy linear", **_open(dark)),
+    ]
+
+
+def _open(colour: str) -> dict[str, Any]:
+    return {"markersize": 9.0, "markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.0}
+
+
+def _on_the_limit(axes: Axes, data: Mapping[str, xr.Dataset], name: str, d: int) -> None:
+    for activation, colour in _COLOURS.items():
+        if f"{activation}, limit" not in data:
+            continue
+        line = data[f"{activation}, limit"]
+        axes.plot(line.psi1, line[name], color=colour)
+        for kind, hollow in (("nonlinear", False), ("noisy linear", True)):
+            one = data[f"{activation}, {kind}, d = {d}"]
+            look = _open(colour) if hollow else {}
+            axes.errorbar(
+                one.psi1,
+                one[name],
+                one[f"{name}_stderr"],
+                linestyle="",
+                color=colour,
+                marker=_MARKERS[activation],
+                label=kind,
+                **look,
+            )
+
+
+def _against_d(axes: Axes, differences: Sequence[Mapping[str, Any]], name: str) -> None:
+    from matplotlib.ticker import NullLocator, StrMethodFormatter
+
+    axes.axhline(0.0, color="#333333", linewidth=1.0)
+    dimensions = sorted({row["d"] for row in differences})
+    for shift, (activation, colour) in enumerate(_COLOURS.items()):
+        shown = [row for row in differences if row["activation"] == activation]
+        here = {
+            d: min((r for r in shown if r["d"] == d), key=lambda r: abs(r["psi1"] - 3.0)) for d in dimensions if shown
+        }
+        axes.errorbar(
+            [d * 1.04 ** (shift - 1) for d in here],
+            [row[name] for row in here.values()],
+            [2.0 * row[f"{name}_stderr"] for row in here.values()],
+            linestyle="",
+            color=colour,
+            marker=_MARKERS[activation],
+        )
+    axes.set_xscale("log")
+    axes.set_xticks(dimensions)
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return the paired differences, and whether the conjecture stands."""
+    table = [f"{'σ':<6}{'d':>5}{'N/d':>7}{'difference in error':>24}{'in margin':>24}"]
+    differences = pairs(data)
+    far = 0
+    for row in differences:
+        cells = "".join(f"{row[name]:>+14.4f} ± {row[f'{name}_stderr']:.4f}" for name in _PANELS)
+        table.append(f"{row['activation']:<6}{row['d']:>5}{row['psi1']:>7.2f}{cells}")
+        far += sum(abs(row[name]) > 4.0 * row[f"{name}_stderr"] + 2.0 / row["d"] for name in _PANELS)
+    count = len(differences) * len(_PANELS)
+    same = (
+        f"Equivalent: all {count} differences are zero within 4 standard errors plus 2/d."
+        if not far
+        else f"Not equivalent: {far} of {count} differences beyond 4 standard errors plus 2/d."
+    )
+    return [*table, same, margin_dots.agreement(one for key, one in data.items() if "limit" not in key)]

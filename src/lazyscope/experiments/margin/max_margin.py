@@ -1,0 +1,131 @@
+"""Error and margin of the max-margin classifier against ψ₁ = N/d at n = 2d, ReLU, d = 200 and 400: the talk's plot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lazyscope.experiments.margin import margin_dots
+from lazyscope.limits.margin.separability import separability_threshold
+from lazyscope.problems import LinearLabels
+from lazyscope.regimes import RandomFeatures
+from lazyscope.runs.draws import Row
+from lazyscope.runs.pictures import FLOOR, LOOKS, style
+from lazyscope.runs.trials import Trial
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_DOTS = (
+    {"color": LOOKS["RF"]["color"], "marker": "o"},
+    {"color": LOOKS["NN"]["color"], "marker": "D", "markersize": 4.5},
+)
+_PANELS = {"error": "test error", "margin": "margin κ"}
+
+
+@dataclass(frozen=True)
+class Size:
+    """Two dimensions, widths as N/d, draws, samples per dimension, signal."""
+
+    cost: str
+    psi1: tuple[float, ...]
+    draws: int
+    d: tuple[int, int] = (200, 400)
+    psi2: float = 2.0
+    signal: float = 4.0
+
+    @property
+    def problem(self) -> LinearLabels:
+        """Logistic labels."""
+        return LinearLabels(self.signal)
+
+    @property
+    def settings(self) -> list[margin_dots.Setting]:
+        """What is simulated, a setting for each dimension."""
+        regime = RandomFeatures("relu")
+        return [
+            margin_dots.Setting(
+                self.problem, regime, d, round(self.psi2 * d), tuple(round(r * d) for r in self.psi1), self.draws
+            )
+            for d in self.d
+        ]
+
+
+PRESETS = {
+    "quick": Size("one minute", (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), 8),
+    "paper": Size("ten minutes", (0.9, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0), 40),
+}
+
+
+def work(size: Size) -> list[Trial]:
+    """Return the trials of every dimension and width."""
+    return [trial for setting in size.settings for trial in setting.trials]
+
+
+def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    """Return the limit, and the dots of each dimension."""
+    regime = RandomFeatures("relu")
+    at = separability_threshold(size.problem, regime, psi2=size.psi2)
+    psi1 = float(at.psi1) * np.geomspace(1.0001, max(size.psi1) * 1.1 / float(at.psi1), 300)
+    panels = {"limit": margin_dots.lines(size.problem, regime, psi1, size.psi2)}
+    panels["limit"].attrs["threshold"] = float(at.psi1)
+    start = 0
+    for setting in size.settings:
+        panels[f"d = {setting.d}"] = setting.data(rows[start : start + len(setting.trials)])
+        start += len(setting.trials)
+    return panels
+
+
+def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Draw error and margin side by side, the limit as a line."""
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure(figsize=(10.0, 4.3))
+        for axes, (name, label) in zip(figure.subplots(1, 2), _PANELS.items(), strict=True):
+            _panel(axes, data, name)
+            axes.set(xlabel="N/d, features per dimension", ylabel=label)
+            axes.set_ylim(bottom=0.0 if name == "margin" else None)
+        figure.axes[0].legend(loc="upper right")
+        figure.axes[0].set_title(f"{data['limit'].attrs['problem']}, n/d = {float(data['limit'].psi2):g}, ReLU")
+    return figure
+
+
+def _panel(axes: Axes, data: Mapping[str, xr.Dataset], name: str) -> None:
+    line = data["limit"]
+    threshold = line.attrs["threshold"]
+    axes.axvspan(0.0, threshold, color="#eeeeee", zorder=0, linewidth=0)
+    axes.plot(line.psi1, line[name], color="#333333", label="limit, N, n, d → ∞")
+    if name == "error":
+        axes.axhline(float(line.bayes), label="Bayes", **FLOOR)
+    else:
+        axes.text(threshold / 2, 0.02, "not separable", rotation=90, ha="center", va="bottom", color="#777777")
+    for (panel, one), look in zip(list(data.items())[1:], _DOTS, strict=True):
+        shown = one.isel(width=one.separable.values > 0.5)
+        error = shown[f"{name}_stderr"]
+        axes.errorbar(shown.psi1, shown[name], error, linestyle="", label=f"simulated, {panel}", **look)
+    axes.set_xlim(left=0.0)
+
+
+def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return a table of the dots and their limits, and whether they agree."""
+    table = [f"{'d':>5}{'N/d':>7}{'error':>18}{'limit':>9}{'margin':>18}{'limit':>9}{'separable':>11}"]
+    dots = list(data.values())[1:]
+    for one in dots:
+        for i, psi1 in enumerate(one.psi1.values):
+            cells = "".join(
+                f"{margin_dots.with_error(one, name, i):>18}{float(one[f'{name}_expected'][i]):>9.4f}"
+                for name in _PANELS
+            )
+            table.append(f"{one.attrs['d']:>5}{psi1:>7.2f}{cells}{float(one.separable[i]):>11.0%}")
+    return [
+        *table,
+        f"Separable from N/d = {data['limit'].attrs['threshold']:.4f} on; "
+        f"Bayes error {float(data['limit'].bayes):.4f}, which nothing beats.",
+        margin_dots.agreement(dots),
+    ]

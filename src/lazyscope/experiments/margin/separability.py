@@ -1,0 +1,202 @@
+"""The probability that data are separable, against N/n: a step at the threshold that sharpens as sizes grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lazyscope.limits.margin.separability import separability_threshold
+from lazyscope.problems import LinearLabels
+from lazyscope.regimes import IsotropicFeatures, RandomFeatures
+from lazyscope.runs.draws import Row
+from lazyscope.runs.pictures import scale_colour, style
+from lazyscope.runs.trials import Trial
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_REGIMES: dict[str, RandomFeatures | IsotropicFeatures] = {
+    "random features": RandomFeatures("relu"),
+    "isotropic features": IsotropicFeatures(),
+}
+_MARKERS = ("o", "s", "D", "^")
+
+
+@dataclass(frozen=True)
+class Size:
+    """Dimensions, ratios over the threshold, draws, samples per dimension of random features, signal."""
+
+    cost: str
+    d: tuple[int, ...]
+    draws: int
+    relative: tuple[float, ...] = (0.7, 0.8, 0.88, 0.94, 0.98, 1.02, 1.06, 1.12, 1.2, 1.3)
+    psi2: float = 2.0
+    signal: float = 4.0
+
+    @property
+    def problem(self) -> LinearLabels:
+        """Logistic labels."""
+        return LinearLabels(self.signal)
+
+    def thresholds(self) -> dict[str, float]:
+        """N/n at the threshold of each regime."""
+        found = (
+            separability_threshold(self.problem, one, **({"psi2": self.psi2} if "random" in name else {}))
+            for name, one in _REGIMES.items()
+        )
+        return {name: float(one.ratio) for name, one in zip(_REGIMES, found, strict=True)}
+
+    def grid(self) -> list[tuple[str, int, int, int]]:
+        """Regime, d, N and n of every point: n = 2d samples for random features, N = d isotropic features."""
+        points = []
+        for name, ratio in self.thresholds().items():
+            for d in self.d:
+                for relative in self.relative:
+                    if "random" in name:
+                        n = round(self.psi2 * d)
+                        points.append((name, d, round(relative * ratio * n), n))
+                    else:
+                        points.append((name, d, d, round(d / (relative * ratio))))
+        return points
+
+
+PRESETS = {
+    "quick": Size("one minute", (25, 50, 100), 40),
+    "paper": Size("half an hour", (50, 100, 200, 400), 200),
+}
+
+
+def work(size: Size) -> list[Trial]:
+    """Return the trials of every point."""
+    return [
+        Trial(size.problem, _REGIMES[name], d, N, n, (), "margin", number)
+        for name, d, N, n in size.grid()
+        for number in range(size.draws)
+    ]
+
+
+def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    """Return the share of separable draws by d and N/n, and where it crosses one half, a panel a regime."""
+    import xarray as xr
+
+    separable = np.array([float(row["separable"]) for row in rows]).reshape(len(size.grid()), size.draws).mean(axis=1)
+    shape, panels = (len(size.d), len(size.relative)), {}
+    for k, (name, threshold) in enumerate(size.thresholds().items()):
+        part = slice(k * shape[0] * shape[1], (k + 1) * shape[0] * shape[1])
+        ratio = np.array([N / n for _, _, N, n in size.grid()[part]]).reshape(shape)
+        share = separable[part].reshape(shape)
+        fits = np.array([crossing(x, y, size.draws) for x, y in zip(ratio, share, strict=True)])
+        panels[name] = xr.Dataset(
+            {
+                "separable": (("d", "relative"), share),
+                "ratio": (("d", "relative"), ratio),
+                "crossing": (("d",), fits[:, 0]),
+                "crossing_stderr": (("d",), fits[:, 1]),
+                "width_of_step": (("d",), fits[:, 2]),
+            },
+            {"d": list(size.d), "relative": list(size.relative)},
+            {
+                "problem": str(size.problem),
+                "regime": str(_REGIMES[name]),
+                "threshold": threshold,
+                "draws": size.draws,
+                "psi2": size.psi2,
+                "citations": "montanari2019generalization",
+            },
+        )
+    return panels
+
+
+def crossing(x: NDArray[np.float64], share: NDArray[np.float64], draws: int) -> tuple[float, float, float]:
+    """Fit P = Φ((x − c)/w) to shares of `draws` by maximum likelihood; return c, its standard error and w.
+
+    >>> from scipy.special import ndtr
+    >>> x = np.linspace(0.3, 0.5, 9)
+    >>> print("{:.4f} {:.4f} {:.4f}".format(*crossing(x, ndtr((x - 0.41) / 0.03), 100)))
+    0.4100 0.0020 0.0300
+    """
+    from scipy.optimize import minimize
+    from scipy.special import log_ndtr
+
+    def loss(y: NDArray[np.float64]) -> float:
+        z = (x - y[0]) * np.exp(-y[1])
+        return -draws * float(share @ log_ndtr(z) + (1.0 - share) @ log_ndtr(-z))
+
+    start = np.array(
+        [np.interp(0.5, np.maximum.accumulate(share) + 1e-9 * np.arange(x.size), x), np.log(np.ptp(x) / 6)]
+    )
+    best = minimize(loss, start, method="BFGS", options={"gtol": 1e-8}).x
+    h = 1e-3 * np.exp(best[1])
+    steps = np.array([h, 1e-3])
+    hessian = np.empty((2, 2))
+    for i in range(2):
+        for j in range(2):
+            a, b = np.eye(2)[i] * steps[i], np.eye(2)[j] * steps[j]
+            corners = loss(best + a + b) - loss(best + a - b) - loss(best - a + b) + loss(best - a - b)
+            hessian[i, j] = corners / (4.0 * steps[i] * steps[j])
+    return float(best[0]), float(np.sqrt(np.linalg.inv(hessian)[0, 0])), float(np.exp(best[1]))
+
+
+def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Draw the share of separable draws against N/n, a curve a dimension, the threshold as a vertical line."""
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure(figsize=(10.4, 4.3))
+        for axes, (name, one) in zip(figure.subplots(1, len(data), sharey=True), data.items(), strict=True):
+            _panel(axes, one)
+            sizes = f"n = {one.attrs['psi2']:g}d" if "random" in name else "N = d"
+            axes.set(xlabel="N/n, features per sample", title=f"{name}, {sizes}")
+        figure.axes[0].set_ylabel("share of separable draws")
+        figure.axes[0].legend(loc="lower right")
+    return figure
+
+
+def _panel(axes: Axes, one: xr.Dataset) -> None:
+    from scipy.special import ndtr
+
+    threshold = one.attrs["threshold"]
+    low, high = float(one.ratio.min()), float(one.ratio.max())
+    axes.plot([low, threshold, threshold, high], [0, 0, 1, 1], color="#333333", label="limit", linewidth=1.4)
+    x = np.linspace(low, high, 300)
+    for k, d in enumerate(one.d.values.tolist()):
+        at, colour = one.sel(d=d), scale_colour(k / max(1, one.d.size - 1))
+        error = np.sqrt(at.separable * (1.0 - at.separable) / one.attrs["draws"])
+        axes.errorbar(
+            at.ratio,
+            at.separable,
+            error,
+            linestyle="",
+            color=colour,
+            marker=_MARKERS[k % len(_MARKERS)],
+            label=f"d = {d}",
+        )
+        axes.plot(x, ndtr((x - float(at.crossing)) / float(at.width_of_step)), color=colour, linewidth=1.0)
+
+
+def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return where half the draws are separable, and whether that approaches the threshold."""
+    table = [f"{'features':<20}{'d':>5}{'half at N/n':>22}{'threshold':>11}{'width of the step':>19}"]
+    wrong: list[Any] = []
+    for name, one in data.items():
+        threshold = one.attrs["threshold"]
+        for d in one.d.values.tolist():
+            at = one.sel(d=d)
+            found, error = float(at.crossing), float(at.crossing_stderr)
+            cell = f"{found:.4f} ± {error:.4f}"
+            table.append(f"{name:<20}{d:>5}{cell:>22}{threshold:>11.4f}{float(at.width_of_step):>19.4f}")
+            if abs(found - threshold) > 4.0 * error + 1.0 / d:
+                wrong.append(f"{name}, d = {d}")
+    rule = "4 standard errors plus 1/d"
+    ending = (
+        f"Theory and simulation agree: every step is at its threshold within {rule}."
+        if not wrong
+        else f"Theory and simulation differ: beyond {rule} are {'; '.join(wrong)}."
+    )
+    return [*table, ending]

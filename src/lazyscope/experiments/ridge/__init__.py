@@ -1,0 +1,1 @@
+"""Ridge regression with random features: double descent."""

@@ -1,0 +1,98 @@
+"""Double descent: risk, bias, variance and training error against N/n (M: Mei & Montanari 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lazyscope.experiments.ridge import ridge_dots
+from lazyscope.problems import LinearTarget
+from lazyscope.regimes import RandomFeatures
+from lazyscope.runs.draws import Row
+from lazyscope.runs.pictures import scale_colour, style
+from lazyscope.runs.trials import Trial
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+_TITLES = {"risk": "Test error", "bias": "Bias", "variance": "Variance", "train": "Training error"}
+_LOWEST, _HIGHEST = {"risk": 0.1, "bias": 0.03, "variance": 0.003, "train": 0.003}, 12.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """Dimension, samples per dimension, widths as N/n, draws, ridges and noise."""
+
+    cost: str
+    d: int
+    psi2: float = 2.0
+    ratios: tuple[float, ...] = (0.1, 0.2, 0.4, 0.6, 0.75, 0.85, 1.0, 1.2, 1.4, 1.75, 2.5, 4.0, 8.0)
+    draws: int = 16
+    ridges: tuple[float, ...] = (0.0, 0.001, 0.01, 0.1)
+    noise: float = 0.5
+
+    @property
+    def setting(self) -> ridge_dots.Setting:
+        """What is simulated."""
+        n = round(self.psi2 * self.d)
+        widths = ridge_dots.widths_at(self.ratios, n)
+        target, features = LinearTarget(noise=self.noise), RandomFeatures("relu")
+        return ridge_dots.Setting(target, features, self.d, n, widths, self.ridges, self.draws)
+
+
+PRESETS = {"quick": Size("half a minute", d=80), "paper": Size("ten minutes", d=300, draws=24)}
+
+
+def work(size: Size) -> list[Trial]:
+    """Return the trials of every width."""
+    return size.setting.trials
+
+
+def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    """Return lines and dots."""
+    return {"double descent": size.setting.data(rows, ridge_dots.ratios_around_one(0.08, 12.0, 240))}
+
+
+def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Draw four frames, one legend."""
+    from matplotlib.figure import Figure
+
+    one = data["double descent"]
+    ridges = [float(ridge) for ridge in one.ridge.values]
+    colours = {ridge: scale_colour(i / max(1, len(ridges) - 1)) for i, ridge in enumerate(ridges)}
+    with style():
+        figure = Figure(figsize=(9.6, 6.9))
+        frames = figure.subplots(2, 2, sharex=True)
+        for axes, (name, title) in zip(frames.flat, _TITLES.items(), strict=True):
+            ridge_dots.draw(axes, one, name, colours)
+            ridge_dots.threshold(axes)
+            axes.set(yscale="log", title=title, ylim=(_LOWEST[name], _HIGHEST))
+        for axes in frames[1]:
+            axes.set_xlabel("N/n, neurons per sample")
+        handles, labels = frames[0, 0].get_legend_handles_labels()
+        ratio = one.attrs["samples"] / one.attrs["d"]
+        title = f"ReLU features, {one.attrs['problem']}, n/d = {ratio:g}, d = {one.attrs['d']} (dots), ∞ (lines)"
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(ridges), title=title)
+    return figure
+
+
+def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return risks and training errors, simulated and in the limit, and whether they agree."""
+    one = data["double descent"]
+    lines = [f"{'N/n':>6}" + "".join(f"{ridge_dots.ridge_name(r):>25}" for r in one.ridge.values)]
+    for i, ratio in enumerate(one.ratio.values):
+        cells = [
+            " " * 25 if np.isnan(dot) else f"{dot:>10.4g} ± {error:<7.2g}{expected:>5.3g}"
+            for dot, error, expected in zip(
+                one.risk.values[i], one.risk_stderr.values[i], one.risk_expected.values[i], strict=True
+            )
+        ]
+        lines.append(f"{ratio:>6.2f}" + "".join(cells))
+    lines.append("test error: simulated ± standard error, limit")
+    peaks = {ridge_dots.ridge_name(float(r)): ridge_dots.peak(one, float(r)) for r in one.ridge.values}
+    named = ", ".join(f"{'none' if at is None else f'{at:.2f}'} ({name})" for name, at in peaks.items())
+    return [*lines, f"Peak of the limit, as N/n: {named}.", ridge_dots.agreement(data)]

@@ -1,0 +1,118 @@
+"""ReLU features against noisy linear ones, in two dimensions: one limit, the same dots (M: Mei & Montanari 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lazyscope.experiments.ridge import ridge_dots
+from lazyscope.problems import LinearTarget
+from lazyscope.regimes import RandomFeatures
+from lazyscope.runs.draws import Row
+from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.runs.trials import Trial
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+_KINDS = {"ReLU": False, "noisy linear": True}
+_LOOKS = {
+    "ReLU": {"color": LOOKS["RF"]["color"], "marker": "o", "markersize": 4.5},
+    "noisy linear": {
+        "color": LOOKS["NN"]["color"],
+        "marker": "s",
+        "markersize": 8,
+        "markerfacecolor": "none",
+        "markeredgecolor": LOOKS["NN"]["color"],
+        "markeredgewidth": 1.3,
+    },
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    """Two dimensions, samples per dimension, widths as N/n, draws in each, ridge and noise."""
+
+    cost: str
+    d: tuple[int, ...]
+    draws: tuple[int, ...]
+    psi2: float = 2.0
+    ratios: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75, 1.0, 1.3, 2.0, 4.0)
+    ridge: float = 0.001
+    noise: float = 0.5
+
+    @property
+    def settings(self) -> dict[str, ridge_dots.Setting]:
+        """What is simulated: both kinds of features in each dimension."""
+        panels = {}
+        for d, draws in zip(self.d, self.draws, strict=True):
+            n = round(self.psi2 * d)
+            widths = ridge_dots.widths_at(self.ratios, n)
+            for kind, surrogate in _KINDS.items():
+                regime = RandomFeatures("relu", surrogate=surrogate)
+                target = LinearTarget(noise=self.noise)
+                panels[f"{kind}, d = {d}"] = ridge_dots.Setting(target, regime, d, n, widths, (self.ridge,), draws)
+        return panels
+
+
+PRESETS = {"quick": Size("one minute", (25, 100), (60, 30)), "paper": Size("ten minutes", (50, 400), (120, 24))}
+
+
+def work(size: Size) -> list[Trial]:
+    """Return the trials of every kind, dimension and width."""
+    return ridge_dots.all_trials(size.settings)
+
+
+def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    """Return lines and dots, a panel for each kind of features and each dimension."""
+    lines = ridge_dots.ratios_around_one(0.08, 6.0, 160)
+    return {name: setting.data(own, lines) for name, setting, own in ridge_dots.by_panel(size.settings, rows)}
+
+
+def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Draw test and training error, a column for each dimension."""
+    from matplotlib.figure import Figure
+
+    dimensions = list(dict.fromkeys(one.attrs["d"] for one in data.values()))
+    with style():
+        figure = Figure(figsize=(9.6, 6.4))
+        frames = figure.subplots(2, len(dimensions), sharex=True, sharey="row", squeeze=False)
+        for column, d in enumerate(dimensions):
+            for row, (name, title) in enumerate({"risk": "test error", "train": "training error"}.items()):
+                axes = frames[row, column]
+                for kind, look in _LOOKS.items():
+                    one = data[f"{kind}, d = {d}"].isel(ridge=0)
+                    if kind == "ReLU":
+                        axes.plot(one.line, one[f"{name}_limit"], color="#333333", label="limit")
+                    axes.errorbar(one.ratio, one[name], one[f"{name}_stderr"], linestyle="", label=kind, **look)
+                ridge_dots.threshold(axes)
+                axes.set(yscale="log")
+                if column == 0:
+                    axes.set_ylabel(title)
+            frames[0, column].set_title(f"d = {d}")
+            frames[1, column].set_xlabel("N/n, neurons per sample")
+            frames[0, column].legend()
+    return figure
+
+
+def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return the gaps between the two kinds and to the limit, and whether they agree."""
+    lines = [f"{'d':>5}{'N/n':>7}{'ReLU':>20}{'noisy linear':>20}{'limit':>10}{'gap / stderr':>14}"]
+    worst = 0.0
+    for d in dict.fromkeys(one.attrs["d"] for one in data.values()):
+        relu, linear = (data[f"{kind}, d = {d}"].isel(ridge=0) for kind in _KINDS)
+        for i, ratio in enumerate(relu.ratio.values):
+            a, b = ((float(one.risk[i]), float(one.risk_stderr[i])) for one in (relu, linear))
+            z = (a[0] - b[0]) / float(np.hypot(a[1], b[1]))
+            worst = max(worst, abs(z))
+            pair = f"{a[0]:>11.4f} ± {a[1]:.4f}{b[0]:>11.4f} ± {b[1]:.4f}"
+            lines.append(f"{d:>5}{ratio:>7.2f}{pair}{float(relu.risk_expected[i]):>10.4f}{z:>+14.1f}")
+    return [
+        *lines,
+        f"Largest gap between the two: {worst:.1f} standard errors.",
+        ridge_dots.agreement(data, ("risk", "train")),
+    ]

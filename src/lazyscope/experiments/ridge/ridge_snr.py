@@ -1,0 +1,124 @@
+"""Risk against ridge at high and at low signal-to-noise ratio, the minimum marked (M: Mei & Montanari 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.experiments.ridge import ridge_dots
+from lazyscope.limits.ridge.optimal import optimal_ridge
+from lazyscope.problems import LinearTarget
+from lazyscope.regimes import RandomFeatures
+from lazyscope.runs.draws import Row
+from lazyscope.runs.pictures import scale_colour, style
+from lazyscope.runs.trials import Trial
+from lazyscope.runs.verbs import limit
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_LINE = np.geomspace(3e-5, 10.0, 240)
+
+
+@dataclass(frozen=True)
+class Size:
+    """Dimension, samples per dimension, widths as N/n, draws, ridges, and signal-to-noise ratios F₁²/τ²."""
+
+    cost: str
+    d: int
+    psi2: float = 2.0
+    ratios: tuple[float, ...] = (1.0, 2.0, 10.0)
+    draws: int = 16
+    ridges: tuple[float, ...] = (1e-4, 1e-3, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+    snr: tuple[float, ...] = (25.0, 0.5)
+
+    @property
+    def settings(self) -> dict[str, ridge_dots.Setting]:
+        """What is simulated, a panel for each ratio."""
+        n = round(self.psi2 * self.d)
+        widths = ridge_dots.widths_at(self.ratios, n)
+        features = RandomFeatures("relu")
+        return {
+            f"SNR = {snr:g}": ridge_dots.Setting(
+                LinearTarget(noise=snr**-0.5), features, self.d, n, widths, self.ridges, self.draws
+            )
+            for snr in self.snr
+        }
+
+
+PRESETS = {"quick": Size("half a minute", d=80), "paper": Size("five minutes", d=300, draws=32)}
+
+
+def work(size: Size) -> list[Trial]:
+    """Return the trials of every panel and width; each has all ridges."""
+    return ridge_dots.all_trials(size.settings)
+
+
+def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    """Return dots, lines over λ for each width and for N/n = ∞, and their minima."""
+    panels = {}
+    for name, setting, own in ridge_dots.by_panel(size.settings, rows):
+        psi2 = setting.samples / setting.d
+        psi1 = [*(np.array(setting.widths) / setting.d), np.inf]
+        theory = limit(setting.problem, setting.regime, psi1=psi1, psi2=psi2, ridge=[0.0, *_LINE])
+        best = optimal_ridge(setting.problem, setting.regime, psi1=psi1, psi2=psi2)
+        panels[name] = (
+            setting.data(own)
+            .assign(
+                risk_limit=(("shape", "line"), theory.risk.values[:, 1:]),
+                risk_ridgeless=("shape", theory.risk.values[:, 0]),
+                best_ridge=("shape", best.ridge.values),
+                best_risk=("shape", best.risk.values),
+            )
+            .assign_coords(line=_LINE, shape=[*(np.array(setting.widths) / setting.samples), np.inf])
+        )
+    return panels
+
+
+def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Draw a frame for each signal-to-noise ratio; stars are the best ridges, at the left edge where that is 0."""
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure(figsize=(9.6, 4.4))
+        frames = figure.subplots(1, len(data), squeeze=False).flat
+        for axes, (name, one) in zip(frames, data.items(), strict=True):
+            for i, ratio in enumerate(one["shape"].values):
+                _line(axes, one, i, float(ratio), scale_colour(i / (one.sizes["shape"] - 1)))
+            axes.plot([], [], marker="*", markersize=11, color="#333333", linestyle="", label="best ridge")
+            axes.set(
+                xscale="log",
+                yscale="log",
+                xlabel="ridge λ",
+                title=f"{name}, n/d = {one.attrs['samples'] / one.attrs['d']:g}",
+            )
+            axes.set_xlim(_LINE[0] * 0.8, _LINE[-1])
+            axes.legend()
+        figure.axes[0].set_ylabel("test error")
+    return figure
+
+
+def _line(axes: Axes, one: xr.Dataset, i: int, ratio: float, colour: Any) -> None:
+    label = "N/n = ∞" if np.isinf(ratio) else f"N/n = {ratio:g}"
+    axes.plot(one.line, one.risk_limit[i], color=colour, label=label)
+    if np.isfinite(ratio):
+        dots = one.isel(width=i)
+        axes.errorbar(one.ridge, dots.risk, dots.risk_stderr, linestyle="", marker="o", markersize=4.5, color=colour)
+    ridge = max(float(one.best_ridge[i]), _LINE[0])
+    axes.plot(ridge, one.best_risk[i], marker="*", markersize=13, color=colour, linestyle="", zorder=5, clip_on=False)
+
+
+def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return the best ridges and their risks, and whether dots and limit agree."""
+    lines = [f"{'':<12}{'N/n':>6}{'best ridge':>14}{'risk there':>12}{'risk at λ → 0':>16}"]
+    for name, one in data.items():
+        for i, ratio in enumerate(one["shape"].values):
+            ridge = float(one.best_ridge[i])
+            zero = float(one.risk_ridgeless[i])
+            lines.append(f"{name:<12}{ratio:>6g}{ridge:>14.4g}{float(one.best_risk[i]):>12.4f}{zero:>16.4f}")
+    return [*lines, ridge_dots.agreement(data, ("risk", "train"))]

@@ -1,0 +1,109 @@
+"""At a fixed ridge the widest network is the best: risk against N/n up to N/n = ∞ (M: Mei & Montanari 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lazyscope.experiments.ridge import ridge_dots
+from lazyscope.problems import LinearTarget
+from lazyscope.regimes import RandomFeatures
+from lazyscope.runs.draws import Row
+from lazyscope.runs.pictures import FLOOR, scale_colour, style
+from lazyscope.runs.trials import Trial
+from lazyscope.runs.verbs import limit
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Size:
+    """Dimension, samples per dimension, widths as N/n, draws, ridges, and the two levels of noise."""
+
+    cost: str
+    d: int
+    psi2: float = 2.0
+    ratios: tuple[float, ...] = (0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5, 5.0, 10.0, 16.0)
+    draws: int = 12
+    ridges: tuple[float, ...] = (0.001, 0.01, 0.1)
+    noises: tuple[float, ...] = (0.2, 0.7)
+
+    @property
+    def settings(self) -> dict[str, ridge_dots.Setting]:
+        """What is simulated, a panel for each level of noise."""
+        n = round(self.psi2 * self.d)
+        widths = ridge_dots.widths_at(self.ratios, n)
+        features = RandomFeatures("relu")
+        return {
+            f"τ = {noise:g}": ridge_dots.Setting(
+                LinearTarget(noise=noise), features, self.d, n, widths, self.ridges, self.draws
+            )
+            for noise in self.noises
+        }
+
+
+PRESETS = {"quick": Size("one minute", d=60), "paper": Size("ten minutes", d=200, draws=24)}
+
+
+def work(size: Size) -> list[Trial]:
+    """Return the trials of every panel and width."""
+    return ridge_dots.all_trials(size.settings)
+
+
+def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    """Return lines, dots and the limit N/n = ∞, a panel for each level of noise."""
+    panels, lines = {}, ridge_dots.ratios_around_one(0.08, 200.0, 240)
+    for name, setting, own in ridge_dots.by_panel(size.settings, rows):
+        psi2 = setting.samples / setting.d
+        widest = limit(setting.problem, setting.regime, psi1=np.inf, psi2=psi2, ridge=list(setting.ridges))
+        panels[name] = setting.data(own, lines).assign(risk_widest=("ridge", widest.risk.values))
+    return panels
+
+
+def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Draw a frame for each level of noise, the widest network dotted."""
+    from matplotlib.figure import Figure
+
+    with style():
+        figure = Figure(figsize=(9.6, 4.3))
+        for axes, (name, one) in zip(
+            figure.subplots(1, len(data), sharey=True, squeeze=False).flat, data.items(), strict=True
+        ):
+            ridges = [float(ridge) for ridge in one.ridge.values]
+            colours = {ridge: scale_colour(i / max(1, len(ridges) - 1)) for i, ridge in enumerate(ridges)}
+            ridge_dots.draw(axes, one, "risk", colours)
+            ridge_dots.threshold(axes)
+            for ridge, colour in colours.items():
+                axes.axhline(float(one.risk_widest.sel(ridge=ridge)), **{**FLOOR, "color": colour})
+            axes.plot([], [], label="N/n = ∞", **FLOOR)
+            axes.set(
+                yscale="log",
+                xlabel="N/n, neurons per sample",
+                title=f"{name}, n/d = {one.attrs['samples'] / one.attrs['d']:g}",
+            )
+            axes.legend()
+        figure.axes[0].set_ylabel("test error")
+    return figure
+
+
+def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return the lowest risk at finite N/n and the one at ∞, for each ridge, and whether dots and limit agree."""
+    lines, above = [f"{'':<10}{'ridge':>8}{'peak':>10}{'best, N/n ≤ 200':>18}{'N/n = ∞':>10}"], []
+    for name, one in data.items():
+        for j, ridge in enumerate(one.ridge.values):
+            curve, widest = one.risk_limit.values[:, j], float(one.risk_widest[j])
+            peak = float(np.max(curve[one.line.values > 0.5]))
+            lines.append(f"{name:<10}{ridge:>8g}{peak:>10.4f}{np.min(curve):>18.4f}{widest:>10.4f}")
+            if widest > np.min(curve):
+                above.append(f"{name}, {ridge_dots.ridge_name(float(ridge))}")
+    best = (
+        "The widest network has the lowest risk at every ridge."
+        if not above
+        else f"Not the widest: {'; '.join(above)}."
+    )
+    return [*lines, best, ridge_dots.agreement(data)]

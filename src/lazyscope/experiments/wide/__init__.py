@@ -1,0 +1,1 @@
+"""Wide networks: interpolation, from lazy to rich, the mean field."""

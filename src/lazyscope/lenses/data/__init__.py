@@ -1,0 +1,1 @@
+"""The data lens: what the four regimes make of a table."""

@@ -1,0 +1,175 @@
+"""The data lens: the four regimes on a table of data, what theory says of it, and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.checks import FloatArray, whole_number, whole_numbers
+from lazyscope.errors import InvalidParameter, LazyscopeError
+from lazyscope.lenses.data import forecast, verdict
+from lazyscope.lenses.data.budget import Budget, seconds_of
+from lazyscope.lenses.data.measuring import Measured, measure, middle_of
+from lazyscope.lenses.data.preparing import folds as folds_of
+from lazyscope.lenses.data.preparing import whole
+from lazyscope.lenses.data.quadratic_part import QuadraticPart, Whitening, directions, quadratic_part, strongest
+from lazyscope.lenses.data.regimes import NAMES
+from lazyscope.lenses.data.table import Table, Task
+from lazyscope.lenses.page import write
+from lazyscope.progress import report
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+WIDTHS = (32, 128, 512)
+_MOST_ROWS = 10_000
+_FOR_REPORT = (0.05, 2.0)  # of the budget, and seconds: the last fit may take longer than expected, pictures take two
+_FOR_FORECASTS = 0.05  # of the budget: no further width is begun after it
+_FORECAST_WIDTHS = (8, 16, 32, 64, 128, 256, 512)
+
+
+@dataclass(frozen=True, eq=False)
+class DataLens:
+    """What the lens saw: measured errors, the quadratic part, forecasts and the verdict.
+
+    `verdict` is the sentence; `dataset` holds all numbers; `save` writes the report.
+    """
+
+    about: str
+    task: Task
+    measured: Measured
+    samples: int
+    middle: int
+    seed: int
+    part: QuadraticPart | None
+    forecast: Mapping[str, FloatArray] = field(default_factory=dict)
+    forecast_widths: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+    names: Mapping[str, str] = field(default_factory=lambda: NAMES)
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a sentence."""
+        return verdict.sentence(self.measured, self.samples, self.middle)
+
+    @property
+    def error_name(self) -> str:
+        """What `error` means here."""
+        return "error: unexplained variance" if self.task == "regression" else "error: share of wrong classes"
+
+    def __str__(self) -> str:
+        return f"{self.about}\n{self.verdict}"
+
+    @property
+    def dataset(self) -> xr.Dataset:
+        """All numbers, labelled: error and seconds by regime, width and samples; NaN where nothing was measured."""
+        from lazyscope.lenses.data.numbers import dataset
+
+        return dataset(self)
+
+    def html(self) -> str:
+        """Return the report, one self-contained HTML page."""
+        from lazyscope.lenses.report import data_page
+
+        return data_page(self)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the report."""
+        return write(path, self.html)
+
+
+def data_lens(
+    table: Table,
+    *,
+    widths: Sequence[int] = WIDTHS,
+    folds: int = 5,
+    budget: str | float | Budget = "2m",
+    seed: int = 0,
+    rows: int = _MOST_ROWS,
+) -> DataLens:
+    """Look at a table: train, estimate, predict, judge. A budget may run already.
+
+    >>> from lazyscope.lenses.data.table import from_arrays
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((120, 4))
+    >>> lens = data_lens(from_arrays(X, X[:, 0] * X[:, 1]), widths=[16], folds=2)
+    >>> lens.part.significant, sorted(lens.dataset.data_vars)[:3]
+    (True, ['baseline', 'error', 'forecast'])
+    """
+    clock = budget if isinstance(budget, Budget) else Budget(seconds_of(budget, "lens"))
+    clock.kept = min(_FOR_REPORT[0] * clock.seconds + _FOR_REPORT[1], 0.3 * clock.seconds)
+    sizes = tuple(int(width) for width in np.atleast_1d(whole_numbers(widths, "lens", "widths")))
+    if len(set(sizes)) != len(sizes):
+        raise InvalidParameter.of("lens", "widths", "be different numbers", sizes)
+    seed = whole_number(seed, "lens", "seed", least=0)
+    table, notes = _fewer_rows(table, whole_number(rows, "lens", "rows", least=10), seed)
+    parts = folds_of(table, folds, seed)
+    report(0, 1, "quadratic part")
+    part, more = _quadratic(table)
+    notes += more
+    expected: dict[str, FloatArray] = {}
+    shown: tuple[int, ...] = ()
+    if part is not None:
+        shown = tuple(width for width in _FORECAST_WIDTHS if width <= max(32, 16 * len(part.beta)))  # flat beyond
+        until = clock.left - _FOR_FORECASTS * clock.seconds
+        try:
+            expected = forecast.unexplained(part, shown, seed, enough=lambda: clock.left < until)
+        except LazyscopeError as error:
+            notes += (f"no forecast: {error}",)
+        shown = shown[: len(next(iter(expected.values()), ()))]
+    measured = measure(parts, table.task, sizes, clock, seed)
+    if measured.skipped:
+        planned = len(measured.skipped) + len(measured.losses)
+        notes += (f"{len(measured.skipped)} of {planned} settings did not fit into {clock.seconds:g} s",)
+    return DataLens(
+        about=str(table),
+        task=table.task,
+        measured=measured,
+        samples=min(len(fold.y) for fold in parts),
+        middle=middle_of(sizes),
+        seed=seed,
+        part=part,
+        forecast=expected,
+        forecast_widths=shown,
+        notes=notes,
+    )
+
+
+def _fewer_rows(table: Table, most: int, seed: int) -> tuple[Table, tuple[str, ...]]:
+    n = len(table.X)
+    if n <= most:
+        return table, table.notes
+    from dataclasses import replace
+
+    kept = np.sort(np.random.default_rng(seed).permutation(n)[:most])
+    return (
+        replace(table, X=table.X.iloc[kept].reset_index(drop=True), y=table.y[kept]),
+        (*table.notes, f"{most:,} of {n:,} rows, drawn at random"),
+    )
+
+
+def _quadratic(table: Table) -> tuple[QuadraticPart | None, tuple[str, ...]]:
+    """Estimate β and B; of several classes, those of the one with the largest quadratic part."""
+    X = whole(table)
+    n, d = X.shape
+    most = directions(n, d)
+    if most == 0:
+        return None, ("too few rows to estimate the quadratic part",)
+    whitening = Whitening.of(X, most)
+    Z = whitening(X)
+    notes: tuple[str, ...] = ()
+    if Z.shape[1] < d:
+        notes = (f"the quadratic part is seen in the leading {Z.shape[1]} principal directions of {d} columns, "
+                 f"{whitening.kept:.0%} of their variance",)  # fmt: skip
+    if table.task == "regression":
+        return quadratic_part(Z, table.y), notes
+    classes = np.unique(table.y)
+    targets: list[Any] = [np.where(table.y == c, 1.0, -1.0) for c in (classes if len(classes) > 2 else classes[1:])]
+    best, part = strongest(Z, targets)
+    if len(targets) > 1:
+        notes += (f"the quadratic part is that of class {classes[best]} against the rest, the largest",)
+    return part, notes

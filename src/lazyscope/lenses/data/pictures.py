@@ -1,0 +1,122 @@
+"""The pictures of a data lens, as SVG that an HTML page can hold."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.runs import pictures as plotting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from lazyscope.lenses.data.lens import DataLens
+
+_LOOKS: dict[str, dict[str, Any]] = {
+    **{
+        name: {"color": plotting.LOOKS[name]["color"], "marker": plotting.LOOKS[name]["marker"]}
+        for name in ("RF", "NT", "NN")
+    },
+    "QM": {"color": plotting.LOOKS["RF, optimal weights"]["color"], "marker": "v"},
+}
+
+
+def svg(figure: Figure, salt: str) -> str:
+    """Return a figure as an <svg> element; the salt keeps the names inside it apart from those of other pictures.
+
+    Inside HTML it needs no namespaces, and without them and its metadata the page holds no address at all.
+    """
+    import matplotlib as mpl
+
+    text = io.StringIO()
+    with plotting.style(), mpl.rc_context({"svg.hashsalt": salt}):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return re.sub(
+        r"^.*?(?=<svg )|<metadata>.*?</metadata>| xmlns(:\w+)?=\"[^\"]*\"", "", text.getvalue(), flags=re.DOTALL
+    )
+
+
+def against_width(lens: DataLens) -> Figure:
+    """Draw the error of each regime against its width, at all samples."""
+    return _curves(lens, "width", lens.measured.at(lens.samples), "width N, number of neurons")
+
+
+def against_samples(lens: DataLens) -> Figure | None:
+    """Draw the error of each regime against the number of training rows, at the middle width."""
+    cells: dict[str, list[Any]] = {}
+    for cell in sorted(lens.measured.losses, key=lambda cell: cell.samples):
+        if cell.width == lens.middle:
+            cells.setdefault(cell.regime, []).append(cell)
+    if not any(len(line) > 1 for line in cells.values()):
+        return None
+    return _curves(lens, "samples", cells, f"training rows n, at width {lens.middle}")
+
+
+def _curves(lens: DataLens, along: str, cells: dict[str, list[Any]], label: str) -> Figure:
+    from matplotlib.figure import Figure
+
+    with plotting.style():
+        figure = Figure(figsize=(6.4, 3.8))
+        axes = figure.add_subplot()
+        highest = 0.0
+        ticks: set[int] = set()
+        for name in (name for name in lens.names if name in cells):
+            x = [getattr(cell, along) for cell in cells[name]]
+            mean, error = np.transpose([lens.measured.mean(cell) for cell in cells[name]])
+            axes.errorbar(x, mean, error, label=lens.names[name], **_LOOKS[name])
+            highest, ticks = max(highest, float(np.max(mean + error))), ticks | set(x)
+        constant = float(lens.measured.baseline.mean())
+        if constant < 2.0 * highest:  # farther up it would press all curves to the ground; the text has its height
+            axes.axhline(constant, label="best constant", **plotting.FLOOR)
+        axes.set(xlabel=label, ylabel=lens.error_name, ylim=(0, None))
+        _powers(axes, sorted(ticks))
+        axes.legend()
+    return figure
+
+
+def _powers(axes: Axes, ticks: Sequence[int]) -> None:
+    """Make the horizontal axis logarithmic, with a mark where something was measured."""
+    axes.set_xscale("log")
+    axes.set_xticks(list(ticks), [f"{tick:,}" for tick in ticks])
+    axes.set_xticks([], minor=True)
+
+
+def spectrum(lens: DataLens) -> Figure:
+    """Draw the eigenvalues of the estimated B, the largest first."""
+    from matplotlib.figure import Figure
+
+    assert lens.part is not None
+    values = lens.part.spectrum
+    with plotting.style():
+        figure = Figure(figsize=(6.4, 3.2))
+        axes = figure.add_subplot()
+        axes.bar(np.arange(1, len(values) + 1), values, color=plotting.LOOKS["NN"]["color"], width=0.7)
+        axes.axhline(0.0, color="#444444", linewidth=0.8)
+        axes.set(xlabel="number", ylabel="eigenvalue of B", title="Spectrum of the quadratic part")
+    return figure
+
+
+def forecasts(lens: DataLens) -> Figure:
+    """Draw what theory says each regime could reach on these data with infinitely many samples."""
+    from matplotlib.figure import Figure
+
+    with plotting.style():
+        figure = Figure(figsize=(6.4, 3.8))
+        axes = figure.add_subplot()
+        for name, values in lens.forecast.items():
+            axes.plot(lens.forecast_widths, values, label=lens.names[name], linestyle="--", **_LOOKS[name])
+        assert lens.part is not None
+        axes.axhline(lens.part.rest, label="noise and higher orders", **plotting.FLOOR)
+        axes.set(
+            xlabel="width N, number of neurons", ylabel="unexplained variance", ylim=(0, 1.05),
+            title="Within reach, by the linear and quadratic part",
+        )  # fmt: skip
+        _powers(axes, lens.forecast_widths)
+        axes.legend()
+    return figure

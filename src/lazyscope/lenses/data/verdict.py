@@ -1,0 +1,131 @@
+"""The verdict, in a sentence: whether any regime learns, what training the features gains, and what else would do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from lazyscope.checks import FloatArray
+from lazyscope.lenses.data.measuring import Cell, Measured, spread
+from lazyscope.lenses.data.regimes import NAMES
+
+_CLEAR, _SURE = 2.0, 3.0  # standard errors
+_WORTH_A_WORD = 0.01
+
+
+@dataclass(frozen=True)
+class Gain:
+    """By how much the trained network lowers the error against the best lazy regime at a width, and how surely."""
+
+    width: int
+    lazy: str
+    share: float
+    stderr: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether it is beyond two standard errors and more than a hundredth, either way."""
+        return abs(self.share) > max(_CLEAR * self.stderr, _WORTH_A_WORD)
+
+    def __str__(self) -> str:
+        percent = 100.0 * self.stderr
+        return f"{abs(self.share):.0%} ± {percent:.{0 if percent >= 0.95 else 1}f}"
+
+
+def gain(measured: Measured, samples: int, width: int, regimes: Sequence[str] = ("RF", "NT")) -> Gain | None:
+    """Return the gain at a width, against the best of some lazy regimes."""
+    network = Cell("NN", width, samples)
+    lazy = [cell for name in regimes if (cell := Cell(name, width, samples)) in measured.losses]
+    if network not in measured.losses or not lazy:
+        return None
+    best = min(lazy, key=lambda cell: measured.mean(cell)[0])
+    share, stderr = _reduction(measured.losses[network], measured.losses[best])
+    return Gain(width, best.regime, share, stderr)
+
+
+def _reduction(new: list[FloatArray], old: list[FloatArray]) -> tuple[float, float]:
+    """Return 1 − mean(new)/mean(old) and its standard error, to first order: that of new − ratio·old over old."""
+    below, above = spread(old)[0], spread(new)[0]
+    if below == 0.0:
+        return 0.0, 0.0
+    ratio = above / below
+    paired = [a - ratio * b for a, b in zip(new, old, strict=True)]
+    return 1.0 - ratio, spread(paired)[1] / below
+
+
+def learns(measured: Measured) -> bool:
+    """Whether any regime beats the best constant, by three standard errors of the paired difference.
+
+    Three, not two: there are a dozen settings, and the best of them is looked at.
+    """
+    for losses in measured.losses.values():
+        better, stderr = spread([c - loss for c, loss in zip(measured.constant, losses, strict=True)])
+        if better > _SURE * stderr:
+            return True
+    return False
+
+
+def width_for(measured: Measured, samples: int, error: float) -> float | None:
+    """Return the width at which random features reach an error: between two measured ones, on logarithmic scales."""
+    cells = measured.at(samples).get("RF", [])
+    for k, cell in enumerate(cells):
+        here = measured.mean(cell)[0]
+        if here <= error:
+            if k == 0:
+                return float(cell.width)
+            before = measured.mean(cells[k - 1])[0]
+            if before <= here:
+                return float(cell.width)
+            part = log(before / max(error, 1e-300)) / log(before / max(here, 1e-300)) if here > 0 else 1.0
+            return float(cells[k - 1].width * (cell.width / cells[k - 1].width) ** min(1.0, part))
+    return None
+
+
+def sentence(measured: Measured, samples: int, width: int) -> str:
+    """Say it, comparing regimes at one width and one number of samples."""
+    if not learns(measured):
+        return "No regime learns: none predicts the target clearly better than a constant does."
+    found = gain(measured, samples, width)
+    if found is None:
+        best = min(measured.losses, key=lambda cell: measured.mean(cell)[0])
+        name, error = NAMES[best.regime], measured.mean(best)[0]
+        do = "do" if best.regime == "RF" else "does"
+        return f"Among what the budget allowed, {name} of width {best.width} {do} best (error {error:.3g})."
+    network = Cell("NN", found.width, samples)
+    error = measured.mean(network)[0]
+    against = f"against {'random features' if found.lazy == 'RF' else 'the tangent model'}, the best lazy regime"
+    if not found.clear:
+        lazy = measured.mean(Cell(found.lazy, found.width, samples))[0]
+        plain = gain(measured, samples, width, ("RF",))
+        behind = plain is not None and plain.clear and plain.share > 0
+        more = f" Of lazy regimes, {_alternative(measured, samples, error)}." if behind else ""
+        return (
+            "Training features gains nothing that these data can show: "
+            f"at width {found.width} the error is {error:.3g} with trained features and {lazy:.3g} with "
+            f"{'random features' if found.lazy == 'RF' else 'the tangent model'} (a difference of {found}).{more}"
+        )
+    if found.share < 0:
+        return f"Training features does harm: it raises the error by {found} at width {found.width}, {against}."
+    text = f"Training features lowers the error by {found} at width {found.width}, {against}"
+    return f"{text}; {_alternative(measured, samples, error)}."
+
+
+def _alternative(measured: Measured, samples: int, error: float) -> str:
+    needed = width_for(measured, samples, error)
+    if needed is not None:
+        return f"random features would need width {_rounded(needed):,} for it"
+    tried = max((cell.width for cell in measured.at(samples).get("RF", [])), default=0)
+    return f"random features do not reach it up to width {tried:,}"
+
+
+def _rounded(width: float) -> int:
+    """Return two digits of a width.
+
+    >>> _rounded(5873.2), _rounded(64)
+    (5900, 64)
+    """
+    size = 10 ** max(0, int(np.floor(np.log10(width))) - 1)
+    return int(round(width / size) * size)

@@ -1,0 +1,1 @@
+"""The network lens: how lazily a network was trained."""

@@ -1,0 +1,232 @@
+"""A PyTorch module as a differentiable function of one vector of parameters, by `torch.func`.
+
+Derivatives in a direction are forward-mode and nested for higher orders; nothing is written into the module, which is
+looked at in evaluation mode and left as it was.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from math import factorial
+from typing import Any
+
+import numpy as np
+
+from lazyscope.checks import FloatArray
+from lazyscope.errors import InvalidParameter
+from lazyscope.lenses.network.differentiable import LossName, kernel_by_chunks, rows_of
+
+_AT_ONCE = 1024  # rows of a forward pass, unless the user names fewer
+
+
+class TorchModel:
+    """A module with its trainable parameters as θ."""
+
+    def __init__(self, module: Any) -> None:
+        import torch
+
+        _load_forward_derivatives()
+        self.torch, self.module, self.at_once = torch, module, _AT_ONCE
+        _refuse_batch_statistics(module)
+        if any(isinstance(parameter, torch.nn.UninitializedParameter) for parameter in module.parameters()):
+            must = "have all its parameters"
+            got = f"a {type(module).__name__} that waits for its first input"
+            raise InvalidParameter.of("lens", "model", must, got, "Call it on a row first.")
+        self.names = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
+        if not self.names:
+            must = "have parameters that can be trained"
+            raise InvalidParameter.of("lens", "model", must, f"a {type(module).__name__} without any")
+        parameters = dict(module.named_parameters())
+        self.shapes = {name: tuple(parameters[name].shape) for name in self.names}
+        self.dtype, self.device = parameters[self.names[0]].dtype, parameters[self.names[0]].device
+        self.layers = _layers(self.shapes)
+
+    # -- vectors and arrays ------------------------------------------------------------------------------------
+
+    def state(self) -> FloatArray:
+        """Return θ as it is now."""
+        return self._flat(dict(self.module.named_parameters()))
+
+    def vector(self, other: Any) -> FloatArray:
+        """Return θ of a state dictionary or of another module."""
+        saved = other.state_dict() if hasattr(other, "state_dict") else other
+        if not isinstance(saved, Mapping) or any(
+            name not in saved or tuple(saved[name].shape) != shape for name, shape in self.shapes.items()
+        ):
+            must = "be a state_dict (copied: copy.deepcopy(model.state_dict())) or a module of the same shape"
+            raise InvalidParameter.of("lens", "initial", must, f"a {type(other).__name__} that does not fit")
+        return self._flat(saved)
+
+    def array(self, x: Any) -> Any:
+        """Return inputs as a tensor of the module's precision; whole numbers stay what they are."""
+        tensor = self.torch.as_tensor(x, device=self.device)
+        return tensor.to(self.dtype) if tensor.is_floating_point() else tensor
+
+    def _flat(self, named: Mapping[str, Any]) -> FloatArray:
+        parts = [named[name].detach().cpu().double().numpy().ravel() for name in self.names]
+        return np.concatenate(parts).astype(np.float64)
+
+    def _named(self, vector: Any) -> dict[str, Any]:
+        if isinstance(vector, np.ndarray):
+            vector = self.torch.as_tensor(vector, dtype=self.dtype, device=self.device)
+        sizes = [int(np.prod(shape)) for shape in self.shapes.values()]
+        parts = self.torch.split(vector, sizes)
+        return {name: part.reshape(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
+
+    def _rows(self, x: Any) -> Iterator[slice]:
+        return rows_of(len(x), self.at_once)
+
+    @contextmanager
+    def _still(self) -> Iterator[None]:
+        """Evaluation mode inside, and what every module was before outside."""
+        modes = {module: module.training for module in self.module.modules()}
+        self.module.eval()
+        try:
+            yield
+        finally:
+            for module, mode in modes.items():
+                module.training = mode
+
+    def _function(self, x: Any) -> Callable[[dict[str, Any]], Any]:
+        """Return θ ↦ f(x; θ), (n, k)."""
+        from torch.func import functional_call
+
+        def function(parameters: dict[str, Any]) -> Any:
+            out = functional_call(self.module, parameters, (x,))
+            if not isinstance(out, self.torch.Tensor) or out.ndim not in (1, 2) or len(out) != len(x):
+                shape = tuple(out.shape) if isinstance(out, self.torch.Tensor) else type(out).__name__
+                must = f"map n inputs to outputs of shape (n,) or (n, k); n = {len(x)} here"
+                raise InvalidParameter.of("lens", "model", must, shape)
+            return out.reshape(len(x), -1)
+
+        return function
+
+    # -- values and derivatives --------------------------------------------------------------------------------
+
+    def values(self, theta: FloatArray, x: Any) -> FloatArray:
+        """f(x; θ), (n, k)."""
+        parameters = self._named(theta)
+        with self._still(), self.torch.no_grad():
+            parts = [_numpy(self._function(x[rows])(parameters)) for rows in self._rows(x)]
+        return np.concatenate(parts)
+
+    def pieces(self, theta: FloatArray, delta: FloatArray, x: Any, order: int) -> Sequence[FloatArray]:
+        """Taylor pieces along δ, orders 0 … order; order j costs 2ʲ forward passes."""
+        parameters, direction = self._named(theta), self._named(delta)
+        found: list[list[FloatArray]] = [[] for _ in range(order + 1)]
+        with self._still(), self.torch.no_grad():
+            for rows in self._rows(x):
+                along = self._function(x[rows])
+                for j in range(order + 1):
+                    found[j].append(_numpy(along(parameters)) / factorial(j))
+                    along = self._derivative(along, direction)
+        return [np.concatenate(parts) for parts in found]
+
+    def _derivative(self, function: Callable[..., Any], direction: Any) -> Callable[..., Any]:
+        from torch.func import jvp
+
+        return lambda parameters: jvp(function, (parameters,), (direction,))[1]
+
+    def kernel(self, theta: FloatArray, x: Any, chunk: int) -> FloatArray:
+        """The tangent kernel, mean over outputs: Jacobians of two chunks of rows in memory at a time."""
+
+        def gram(J: Any, other: Any) -> FloatArray:
+            return np.asarray(_numpy(self.torch.einsum("akp,bkp->ab", J, other)) / J.shape[1])
+
+        return kernel_by_chunks(len(x), chunk, lambda rows: self._jacobian(theta, x[rows]), gram)
+
+    def _jacobian(self, theta: FloatArray, x: Any) -> Any:
+        """(n, k, P)."""
+        from torch.func import jacrev, vmap
+
+        parameters = self._named(theta)
+
+        def one(parameters: dict[str, Any], row: Any) -> Any:
+            return self._function(row[None])(parameters)[0]
+
+        with self._still():
+            J = vmap(jacrev(one), (None, 0))(parameters, x)
+        return self.torch.cat([J[name].reshape(len(x), J[name].shape[1], -1) for name in self.names], dim=2).detach()
+
+    def times(self, theta: FloatArray, x: Any, u: FloatArray) -> FloatArray:
+        """J(Jᵀu), rows by blocks: one backward pass for Jᵀu, one forward derivative for the product with J."""
+        from torch.func import vjp
+
+        parameters = self._named(theta)
+        weights = self.torch.as_tensor(u, dtype=self.dtype, device=self.device)
+        gradient: dict[str, Any] | None = None
+        with self._still():
+            for rows in self._rows(x):
+                pull: Any = vjp(self._function(x[rows]), parameters)[1]
+                (part,) = pull(weights[rows])
+                gradient = part if gradient is None else {name: gradient[name] + part[name] for name in self.names}
+            forward = [
+                _numpy(self._derivative(self._function(x[rows]), gradient)(parameters)) for rows in self._rows(x)
+            ]
+        return np.concatenate(forward)
+
+    def taylor_loss(
+        self, theta: FloatArray, delta: FloatArray, x: Any, Y: FloatArray, order: int, loss: LossName
+    ) -> tuple[float, FloatArray]:
+        """Mean loss of the Taylor model at θ + δ and its gradient in δ, rows by blocks."""
+        parameters = self._named(theta)
+        move = self.torch.as_tensor(delta, dtype=self.dtype, device=self.device).requires_grad_()
+        wanted, total = self.torch.as_tensor(Y, dtype=self.dtype, device=self.device), 0.0
+        with self._still():
+            for rows in self._rows(x):
+                along, direction, model = self._function(x[rows]), self._named(move), 0.0
+                for j in range(order + 1):
+                    model = model + along(parameters) / factorial(j)
+                    along = self._derivative(along, direction)
+                value = self._loss(model, wanted[rows], loss) / len(x)
+                value.backward()
+                total += float(value.detach())
+        assert move.grad is not None
+        return total, np.asarray(move.grad.cpu().double().numpy())
+
+    def _loss(self, F: Any, Y: Any, loss: LossName) -> Any:
+        if loss == "square":
+            return 0.5 * ((F - Y) ** 2).sum()
+        return -(self.torch.log_softmax(F, dim=1) * Y).sum()
+
+
+@cache
+def _load_forward_derivatives() -> None:
+    """Let PyTorch load its rules now: it does so with its own deprecated functions, and says so to its user."""
+    import torch
+    from torch.func import jvp
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        one = torch.ones(1)
+        jvp(torch.sin, (one,), (one,))
+
+
+def _numpy(tensor: Any) -> FloatArray:
+    return np.asarray(tensor.detach().cpu().double().numpy())
+
+
+def _layers(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, slice]:
+    """Return which part of θ belongs to which module: weight and bias together, under its name."""
+    layers: dict[str, slice] = {}
+    start = 0
+    for name, shape in shapes.items():
+        stop = start + int(np.prod(shape))
+        owner = name.rpartition(".")[0] or name
+        same = owner in layers and layers[owner].stop == start
+        layers[owner if same or owner not in layers else name] = slice(layers[owner].start if same else start, stop)
+        start = stop
+    return layers
+
+
+def _refuse_batch_statistics(module: Any) -> None:
+    from torch.nn.modules.batchnorm import _BatchNorm
+
+    for name, part in module.named_modules():
+        if isinstance(part, _BatchNorm) or getattr(part, "track_running_stats", False):
+            must = "be a function of its parameters and one input: no batch statistics"
+            got = f"{type(part).__name__} ({name})"
+            raise InvalidParameter.of("lens", "model", must, got, "Use LayerNorm or GroupNorm, or fold it in.")

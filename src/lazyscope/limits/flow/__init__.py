@@ -1,0 +1,1 @@
+"""Gradient flow on the population risk, σ = u², quadratic target."""

@@ -1,0 +1,1 @@
+"""Max-margin classification as N, n, d → ∞."""

@@ -1,0 +1,1 @@
+"""Random-features ridge regression as N, n, d → ∞."""

@@ -1,0 +1,1 @@
+"""One-pass SGD at a finite step size, predicted."""

@@ -1,0 +1,102 @@
+"""Neural tangent with the square activation: the class is {⟨M, xxᵀ⟩ + c : P⊥MP⊥ = 0}, P⊥ off span(W).
+
+For σ = u² the tangent model is f = c + 2Σ⟨w_i,x⟩⟨a_i,x⟩, that is M = WAᵀ + AWᵀ: every symmetric M without a part
+in the orthogonal complement of the weights. Minimising over it is linear algebra in d dimensions, whatever N.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lazyscope import weights
+from lazyscope.checks import FloatArray, fits_in_memory
+from lazyscope.evidence.claim import Claim, exponential_quantiles, square_activation, three_levels
+from lazyscope.numerics import matrices
+from lazyscope.numerics.krylov import solve
+from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
+from lazyscope.regimes import NeuralTangent
+
+
+def quadratic(
+    problem: QuadraticTarget, regime: NeuralTangent, width: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """R = ‖P⊥BP⊥‖²/‖B‖² for one draw of W: a QR of W and a (d−N)-dimensional block of B, O(d³) flops."""
+    basis, rank = _rotation(problem, weights_of(problem, regime, width, rng))
+    off = basis[:, rank:]
+    missed = off.T @ matrices.times(problem.B, off)
+    return {"risk": float(np.sum(missed**2)) / matrices.squared_norm(problem.B)}
+
+
+def mixture(problem: GaussianMixture, regime: NeuralTangent, width: int, rng: np.random.Generator) -> dict[str, float]:
+    """Exact risk for one draw of W, of which Theorem 5 is the large-d form.
+
+    For f = c + ⟨M, xxᵀ⟩, whitened by Σ: E[f|y] moves by ∓⟨M, Δ̃⟩, and the variance within a class is, averaged,
+    2‖M‖² + 2⟨M, Δ̃MΔ̃⟩. Hence R = 1/(1+J) with J = max ⟨M,Δ̃⟩²/(2‖M‖² + 2⟨M,Δ̃MΔ̃⟩) over the class: the solution of
+    M + Π(Δ̃MΔ̃) = Π(Δ̃). Theorem 5 drops ⟨M,Δ̃MΔ̃⟩, which is O(1/d). A few steps of O(d³).
+    """
+    W = weights_of(problem, regime, width, rng)
+    root = matrices.power(problem.covariance, 0.5)
+    basis, rank = _rotation(problem, matrices.rows_times(W, root))
+    if rank == problem.d:
+        values = problem.singular_values**2
+        return {"risk": 1.0 / (1.0 + 0.5 * float(np.sum(values / (1.0 + values)))), "residual": 0.0}
+    D = basis.T @ matrices.times(problem.whitened, basis)
+
+    def in_class(M: FloatArray) -> FloatArray:
+        M[rank:, rank:] = 0.0
+        return M
+
+    solution = solve(lambda M: M + in_class(D @ M @ D), in_class(D.copy()))
+    return {"risk": 1.0 / (1.0 + 0.5 * solution.energy), "residual": solution.residual}
+
+
+def weights_of(problem: GaussianProblem, regime: NeuralTangent, width: int, rng: np.random.Generator) -> FloatArray:
+    """Draw the weights, after a look at the memory."""
+    d = problem.d
+    fits_in_memory(8.0 * d * (2.0 * width + 4.0 * d), f"{width} weights in d = {d} dimensions", "Use limit.")
+    return weights.draw(problem, regime, width, rng)
+
+
+def _rotation(problem: GaussianProblem, W: FloatArray) -> tuple[FloatArray, int]:
+    """Return an orthogonal d×d matrix whose first `rank` columns span the rows of W."""
+    from scipy.linalg import qr
+
+    if len(W) < problem.d:
+        Q, R, _ = qr(W.T, pivoting=True, check_finite=False)
+        size = np.abs(np.diagonal(R))
+        return np.asarray(Q), int(np.count_nonzero(size > size[0] * problem.d * np.finfo(np.float64).eps))
+    size, vectors = np.linalg.eigh(W.T @ W)  # N ≥ d: the span is that of a d×d Gram matrix
+    rank = int(np.count_nonzero(size > size[-1] * problem.d * np.finfo(np.float64).eps))
+    return np.asarray(vectors[:, ::-1]), rank
+
+
+_HYPOTHESES = ("n = ∞: the population optimum over the displacement and the offset", "σ(u) = u² (+ constant)")
+
+CLAIMS = (
+    Claim(
+        fidelity="exact",
+        problem=QuadraticTarget,
+        regime=NeuralTangent,
+        title="neural tangent, square activation",
+        theorem="Theorem 2, before its limit: ‖P⊥BP⊥‖²/‖B‖²",
+        citations=("ghorbani2019limitations",),
+        assumptions=_HYPOTHESES,
+        arguments=("width",),
+        evaluate=quadratic,
+        example=lambda d: (exponential_quantiles(d), NeuralTangent()),
+        covers=square_activation,
+    ),
+    Claim(
+        fidelity="exact",
+        problem=GaussianMixture,
+        regime=NeuralTangent,
+        title="neural tangent, square activation",
+        theorem="Theorem 5 with its O(1/d) terms kept",
+        citations=("ghorbani2019limitations", "hestenes1952"),
+        assumptions=_HYPOTHESES,
+        arguments=("width",),
+        evaluate=mixture,
+        example=lambda d: (three_levels(d), NeuralTangent()),
+        covers=square_activation,
+    ),
+)

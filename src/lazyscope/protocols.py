@@ -1,0 +1,144 @@
+"""Protocols: how a network is trained, as data. One-pass SGD, noisy SGD on given samples, descent of particles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from lazyscope.checks import positive_numbers, real_number, whole_number
+from lazyscope.errors import InvalidParameter
+from lazyscope.numerics.losses import as_loss
+from lazyscope.problems import GaussianMixture, Problem
+from lazyscope.regimes import NeuralTangent, Regime
+
+_STEP_SIZES = "Pass steps like 0.01."
+
+
+class TrainingProtocol:
+    """How a network is trained: the base of all protocols."""
+
+
+@dataclass(frozen=True)
+class SGD(TrainingProtocol):
+    """One-pass stochastic gradient descent: every sample is fresh and used once.
+
+    Defaults are those of Ghorbani et al. 2019, §4, and their published scripts, for a trained network on the quadratic
+    target: batches of 100, 2·10⁵ steps, constant step sizes from {0.001, …, 0.03} of which the best counts, divided
+    by 10 over the last 30,000 steps and by 15 over the last 15,000 (here: 15% and 7.5% of the steps), risk on 10⁴
+    fresh samples. `SGD.paper(problem, regime)` is the protocol of any pair. `second_layer` of a trained network is
+    trained from 0, or "fixed" to 1 as in Theorem 3.
+
+    >>> SGD(steps=1000).rate(0.01, 0), SGD(steps=1000).rate(0.01, 900)
+    (0.01, 0.001)
+    """
+
+    steps: int = 200_000
+    batch: int = 100
+    step_sizes: tuple[float, ...] = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03)
+    decay: tuple[tuple[float, float], ...] = ((0.15, 10.0), (0.075, 15.0))
+    test: int = 10_000
+    second_layer: Literal["trained", "fixed"] = "trained"
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch", "test"):
+            object.__setattr__(self, name, whole_number(getattr(self, name), "SGD", name))
+        sizes = np.atleast_1d(positive_numbers(self.step_sizes, "SGD", "step_sizes", _STEP_SIZES))
+        if not np.all(np.isfinite(sizes)):
+            raise InvalidParameter.of("SGD", "step_sizes", "be finite", "inf", _STEP_SIZES)
+        object.__setattr__(self, "step_sizes", tuple(float(size) for size in sizes))
+        if self.second_layer not in ("trained", "fixed"):
+            raise InvalidParameter.of("SGD", "second_layer", 'be "trained" or "fixed"', repr(self.second_layer))
+        must = "be pairs (last share of the steps, divisor), 0 ≤ share ≤ 1 and divisor > 0"
+        try:
+            pairs = tuple(tuple(pair) for pair in self.decay)
+        except TypeError:
+            raise InvalidParameter.of("SGD", "decay", must, repr(self.decay)) from None
+        for pair in pairs:
+            numbers = [real_number(number, "SGD", "decay") for number in pair]
+            if len(numbers) != 2 or not 0.0 <= numbers[0] <= 1.0 or not numbers[1] > 0.0:
+                raise InvalidParameter.of("SGD", "decay", must, pair)
+        object.__setattr__(self, "decay", pairs)
+
+    @classmethod
+    def paper(cls, problem: Problem, regime: Regime) -> SGD:
+        """Return the paper's protocol: 1.4·10⁵ steps on the mixture; NT decays over the last 20,000 and 10,000.
+
+        >>> import lazyscope as ls
+        >>> SGD.paper(ls.GaussianMixture([0.1]), ls.NeuralTangent()).steps
+        140000
+        """
+        steps = 140_000 if isinstance(problem, GaussianMixture) else 200_000
+        last = (20_000, 10_000) if isinstance(regime, NeuralTangent) else (30_000, 15_000)
+        return cls(steps=steps, decay=((last[0] / steps, 10.0), (last[1] / steps, 15.0)))
+
+    def rate(self, step_size: float, step: int) -> float:
+        """Return the step size in force at a step: that of the last decay that has begun."""
+        left = self.steps - step
+        begun = [divisor for share, divisor in self.decay if left <= share * self.steps]
+        return step_size / begun[-1] if begun else step_size
+
+
+@dataclass(frozen=True)
+class ParticleDescent(TrainingProtocol):
+    """How particles descend: so many `steps` of gradient descent, a at most `bound` in size and ‖w‖ ≤ 1.
+
+    The step size looks after itself: it grows while the risk falls, and a step that raises the risk is taken back.
+
+    >>> ParticleDescent(steps=500)
+    ParticleDescent(steps=500, bound=4.0)
+    """
+
+    steps: int = 2000
+    bound: float = 4.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "steps", whole_number(self.steps, "ParticleDescent", "steps"))
+        bound = real_number(self.bound, "ParticleDescent", "bound")
+        if not 0.0 < bound <= 1e6:
+            raise InvalidParameter.of("ParticleDescent", "bound", "be positive, at most 1e6", f"{bound:g}")
+        object.__setattr__(self, "bound", bound)
+
+
+@dataclass(frozen=True)
+class NoisySGD(TrainingProtocol):
+    """How W is trained, from a random start of size `start` (1 is the scale on which f^{(k)} = O(1)).
+
+    `step_size` η multiplies m^{1−1/k}/B_x² times the gradient; it falls linearly to zero over the second half of the
+    steps, and with it `noise`, the size of the perturbation of a step. `lam` is λ of λ‖B_x W‖⁸_{2,4}. `loss` is
+    "logistic" for labels and "square" for numbers where it is left out.
+
+    >>> NoisySGD(steps=100).rate(0), NoisySGD(steps=100).rate(75)
+    (1.0, 0.5)
+    """
+
+    steps: int = 1000
+    batch: int = 256
+    step_size: float = 1.0
+    momentum: float = 0.9
+    noise: float = 0.01
+    start: float = 0.3
+    lam: float = 0.0
+    loss: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch"):
+            object.__setattr__(self, name, whole_number(getattr(self, name), "NoisySGD", name))
+        for name, least, most in (
+            ("step_size", 0.0, np.inf),
+            ("momentum", 0.0, 1.0),
+            ("noise", 0.0, np.inf),
+            ("start", 0.0, np.inf),
+            ("lam", 0.0, np.inf),
+        ):
+            value = real_number(getattr(self, name), "NoisySGD", name)
+            if not least <= value < most:
+                bound = f"be at least {least:g}" + (f" and below {most:g}" if np.isfinite(most) else "")
+                raise InvalidParameter.of("NoisySGD", name, bound, f"{value:g}")
+        if self.loss is not None:
+            as_loss(self.loss, "NoisySGD")
+
+    def rate(self, step: int) -> float:
+        """Return the share of the step size in force at a step."""
+        return min(1.0, 2.0 * (self.steps - step) / self.steps)

@@ -1,0 +1,211 @@
+"""Pictures: risk against N/d, theory as lines and finite networks as dots. No global state, no display."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.errors import InvalidParameter
+from lazyscope.files import replacing, tidy
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from lazyscope.problems import SizedProblem
+
+# Okabe and Ito's colours, told apart by every common form of colour vision; a marker each for print in grey.
+_BLUE, _ORANGE, _GREEN, _RED, _PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
+LOOKS: dict[str, dict[str, Any]] = {
+    "RF": {"color": _BLUE, "marker": "o"},
+    "RF, isotropic weights": {"color": _BLUE, "marker": "o"},
+    "RF, optimal weights": {"color": _ORANGE, "marker": "s"},
+    # NT and NN coincide from N = d on: open triangles around full diamonds leave both to be seen
+    "NT": {
+        "color": _GREEN,
+        "marker": "^",
+        "markersize": 8.5,
+        "markerfacecolor": "none",
+        "markeredgecolor": _GREEN,
+        "markeredgewidth": 1.3,
+    },
+    "NN": {"color": _RED, "marker": "D", "markersize": 4.5},
+    "MF": {"color": _PURPLE, "marker": "v"},
+}
+FLOOR: dict[str, Any] = {"color": "#333333", "linestyle": (0, (1, 2)), "linewidth": 1.4}
+_DASHED: dict[str, Any] = {"color": "#333333", "linestyle": "--", "linewidth": 1.1}
+RATIO = "N/d"
+RISK = "risk / risk of the best constant"
+# Without these a file would differ from one run to the next.
+_NO_DATE: dict[str, dict[str, Any]] = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}, ".png": {}}
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    """Draw in lazyscope's style inside this block, whatever the user's own settings are."""
+    import matplotlib as mpl
+
+    with as_file(files("lazyscope.runs") / "lazyscope.mplstyle") as path, mpl.rc_context(fname=path):
+        yield
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a picture in the format of its suffix: all of it, or nothing."""
+    with style(), replacing(path) as part:
+        figure.savefig(part, metadata=_NO_DATE[path.suffix.lower()])
+
+
+def curves(results: Sequence[xr.Dataset], problem: SizedProblem, *, geometric: bool = False) -> Figure:
+    """Draw what `limit` (lines) or `exact` (dots with their standard errors) returned, a colour a regime."""
+    from matplotlib.figure import Figure
+
+    if not any(np.isfinite(result.rho).any() for result in results if result.sizes):
+        must = "have a regime with a finite N/d to show"
+        raise InvalidParameter.of("the picture", "rho", must, "none", "Pass one, or ask for no picture.")
+    with style():
+        figure = Figure()
+        axes = figure.add_subplot()
+        for result in results:
+            _curve(axes, result, problem.d)
+        _dress(axes, str(problem), geometric)
+        axes.legend()
+    return figure
+
+
+_SHORT = {"psi1": "N/d", "psi2": "n/d", "ridge": "ridge λ", "width": "N"}
+_MANY = 8  # lines that a legend can tell apart
+
+
+def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
+    """Draw a result over ratios: all of `shown` along its longest dimension, or the first for each value of another.
+
+    Limits are lines, simulations dots with their standard errors; `compare` has both in one colour. The vertical axis
+    is logarithmic where the first spans more than a decade, as a risk does at its peak.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import StrMethodFormatter
+
+    finite = {str(name): at for name, at in result.indexes.items() if _count(at) > 1}
+    if not finite:
+        must = "have a dimension with at least two finite values to show"
+        raise InvalidParameter.of("the picture", "result", must, "none", "Pass a range, or ask for no picture.")
+    numbers = [name for name in finite if np.asarray(finite[name]).dtype.kind in "iuf"]
+    if not numbers:
+        must = "have two numbers along one of its dimensions"
+        raise InvalidParameter.of("the picture", "result", must, "names", "Pass a range, or ask for no picture.")
+    along = max(numbers, key=lambda name: len(finite[name]))
+    others = [name for name in finite if name != along]
+    lines = result.isel(dict.fromkeys(others[1:], 0)).isel({along: np.isfinite(result[along].values)})
+    lines = lines.squeeze([name for name in lines.dims if lines.sizes[name] == 1 and name != along])
+    x = lines[along].values
+    with style():
+        figure = Figure()
+        axes = figure.add_subplot()
+        if others:
+            values = lines[others[0]].values
+            for i in np.unique(np.linspace(0, len(values) - 1, min(len(values), _MANY)).round().astype(int)):
+                value = values[i]
+                label = value if isinstance(value, str) else f"{_SHORT.get(others[0], others[0])} = {value:.4g}"
+                _series(axes, lines.isel({others[0]: i}), along, shown[0], label, scale_colour(i / (len(values) - 1)))
+        else:
+            for name, colour in zip(shown, cycle((_BLUE, _ORANGE, _GREEN, _RED)), strict=False):
+                _series(axes, lines, along, name, name, colour)
+        first = lines[shown[0]].values
+        first = first[np.isfinite(first) & (first > 0)]
+        if first.size and first.max() > 20 * first.min():
+            axes.set_yscale("log")
+        if np.all(x > 0) and x.max() > 5 * x.min():
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        fixed = [f"{_SHORT[n]} = {float(lines[n]):.4g}" for n in _SHORT if n in lines.coords and not lines[n].dims]
+        title = "\n".join((result.attrs["problem"], ", ".join((result.attrs["regime"], *fixed))))
+        axes.set(xlabel=_SHORT.get(along, along), ylabel=shown[0] if others else "", title=title)
+        axes.legend()
+    return figure
+
+
+def against_time(result: xr.Dataset) -> Figure:
+    """Draw risks along training: gradient flow as lines, a colour a regime, and finite steps dashed, if there."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import StrMethodFormatter
+
+    later = result.isel(time=result.time.values > 0.0)
+    if later.sizes["time"] < 2:
+        must = "have at least two positive times to show"
+        raise InvalidParameter.of("the picture", "times", must, later.sizes["time"], "Pass a range, or no picture.")
+    with style():
+        figure = Figure()
+        axes = figure.add_subplot()
+        for label in later.regime.values.tolist():
+            one = later.sel(regime=label)
+            axes.plot(one.time, one.risk, label=label, color=LOOKS[label]["color"])
+        for label in later.regime.values.tolist() if "finite_step" in later else ():
+            axes.plot(later.time, later.finite_step.sel(regime=label), **_DASHED)
+        if "finite_step" in later:
+            axes.plot([], [], label="SGD, finite steps", **_DASHED)
+        title = f"{result.attrs['problem']}\n{result.attrs['regime']}"
+        axes.set(xlabel="time t = Σε", ylabel=RISK, xscale="log", yscale="log", title=title)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.legend()
+    return figure
+
+
+def _count(values: Any) -> int:
+    """Return how many places an axis has: finite numbers, or names."""
+    array = np.asarray(values)
+    return int(np.count_nonzero(np.isfinite(array))) if array.dtype.kind in "iuf" else len(array)
+
+
+def _series(axes: Axes, one: xr.Dataset, along: str, name: str, label: str, colour: Any) -> None:
+    """Draw one variable: a line for a limit, dots for a simulation, both where they are compared."""
+    x = one[along].values
+    fidelity = one.attrs["fidelity"]
+    if fidelity != "simulate":
+        axes.plot(x, np.ma.masked_invalid(one[name].values), label=label, color=colour)
+    if fidelity != "limit":
+        dots = "simulate" if fidelity == "compare" else name
+        error = "stderr" if dots in ("risk", "simulate") else f"{dots}_stderr"
+        stderr = one[error].values if error in one else None
+        joined = {"linestyle": ""} if fidelity == "compare" else {"linestyle": ":", "linewidth": 0.8, "label": label}
+        axes.errorbar(x, np.ma.masked_invalid(one[dots].values), stderr, marker="o", color=colour, **joined)
+
+
+def scale_colour(fraction: float) -> tuple[float, float, float, float]:
+    """Return a colour of a scale that is even to the eye, from dark (0) to light enough (1)."""
+    from matplotlib import colormaps
+
+    red, green, blue, alpha = colormaps["viridis"](0.85 * fraction)
+    return float(red), float(green), float(blue), float(alpha)
+
+
+def _curve(axes: Axes, result: xr.Dataset, d: int) -> None:
+    label = result.attrs["label"]
+    if not result.sizes:
+        axes.axhline(float(result.risk), label=label, **FLOOR)
+        return
+    rows = sorted((row for row in tidy([result], d) if np.isfinite(row["rho"])), key=lambda row: float(row["rho"]))
+    rho, risk = [row["rho"] for row in rows], [row["risk"] for row in rows]
+    look = LOOKS[label]
+    if result.attrs["fidelity"] == "limit":
+        axes.plot(rho, risk, label=label, color=look["color"], marker=look["marker"] if len(rho) == 1 else "")
+    else:
+        stderr = [row["stderr"] for row in rows] if "stderr" in rows[0] else None
+        axes.errorbar(rho, risk, stderr, linestyle=":", linewidth=0.8, **look)
+        axes.plot([], [], label=label, linestyle=":", linewidth=0.8, **look)  # no error bar in the legend
+
+
+def _dress(axes: Axes, title: str, geometric: bool) -> None:
+    from matplotlib.ticker import StrMethodFormatter
+
+    axes.set(xlabel=RATIO, ylabel=RISK, title=title)
+    if geometric:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))

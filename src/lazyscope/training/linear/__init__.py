@@ -1,0 +1,1 @@
+"""Linear models on random features, fitted to drawn data."""

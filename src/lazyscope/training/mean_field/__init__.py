@@ -1,0 +1,1 @@
+"""Networks as measures, held by particles."""

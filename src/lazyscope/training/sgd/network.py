@@ -1,0 +1,85 @@
+"""NN with both layers trained by SGD, any activation.
+
+    f = (1/N) Σ a_i σ(⟨w_i,x⟩) + c,    a_i and c start at 0; gradients of a_i and w_i are multiplied by N
+
+With residuals r on a batch X, rows x, and D = (2ε/batch)·diag(r),
+
+    a ← a − σ(XW)ᵀD1,      W ← W − XᵀDσ′(XW) diag(a),
+
+both with the a and W from before the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lazyscope.activations import Activation
+from lazyscope.checks import FloatArray
+from lazyscope.numerics.compiled import compiled
+from lazyscope.numerics.normals import Float32
+from lazyscope.training.sgd.pack import Int, Pack, add_weighted
+
+
+class Networks(Pack):
+    """4·batch·d·N flops a step and model, and σ and σ′ of batch·N numbers."""
+
+    def __init__(
+        self,
+        starts: Sequence[Float32],
+        widths: Sequence[int],
+        step_sizes: Sequence[float],
+        sigma: Activation,
+        fixed_layer: bool = False,
+    ) -> None:
+        """Take what every pack takes, σ, and whether the a_i are 1 and stay so."""
+        super().__init__(starts, widths, step_sizes)
+        self.sigma, self.fixed_layer = sigma, fixed_layer
+        self.a = np.full(self.state.shape[1], float(fixed_layer), dtype=np.float32)
+
+    def outputs(self, X: Float32) -> Float32:
+        """(1/N) Σ a_i σ(⟨w_i,x⟩)."""
+        self.H, q = self.times(X, self.state, "H"), self.empty(X)
+        self.values = np.asfortranarray(self.sigma.at(self.H))
+        add_weighted(self.values, self.a, self.first, q)
+        q /= self.N
+        return q
+
+    def move(self, X: Float32, r: Float32, rate: Float32) -> None:
+        """Move a and W by their gradients."""
+        slope = np.asfortranarray(self.sigma.slope_at(self.H))
+        D, a = r * (rate * rate.dtype.type(2.0 / len(r))), self.a
+        descend(self.values, slope, D, self.first, a.copy() if self.fixed_layer else a)
+        self.subtract(X, slope)
+
+    def drop(self, columns: slice) -> None:
+        """Forget second-layer weights, too."""
+        super().drop(columns)
+        self.a = np.delete(self.a, columns)
+
+    def healthy(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Ask a as well."""
+        lost = np.concatenate([[0], np.cumsum(~np.isfinite(self.a))])
+        return np.asarray(super().healthy() & (lost[self.first[1:]] == lost[self.first[:-1]]))
+
+    def form(self, m: int) -> FloatArray | None:
+        """(1/N) W diag(a) Wᵀ, for σ = u²."""
+        if self.sigma.name != "square":
+            return None
+        W = self.state[:, self.columns(m)].astype(np.float64)
+        a = self.a[self.columns(m)].astype(np.float64)
+        return np.asarray((W * (a / float(self.N[m]))) @ W.T)
+
+
+@compiled
+def descend(values: Float32, slope: Float32, D: Float32, first: Int, a: Float32) -> None:
+    """slope_j ← a_j D_m slope_j, then a_j ← a_j − ⟨D_m, values_j⟩, for the columns j of model m."""
+    for m in range(len(first) - 1):
+        for j in range(first[m], first[m + 1]):
+            gradient = values[0, j] * D[0, m]
+            for i in range(1, values.shape[0]):
+                gradient += values[i, j] * D[i, m]
+            for i in range(values.shape[0]):
+                slope[i, j] *= a[j] * D[i, m]
+            a[j] -= gradient

@@ -1,0 +1,215 @@
+"""One-pass SGD for NN and NT, by the paper's protocol (Ghorbani et al. 2019, §4; Theorem 3 is its batch of one).
+
+All widths and step sizes are trained side by side in one pass over the stream. For σ = u² risks are those of the whole
+population, in closed form; else they are measured on fresh samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lazyscope import weights
+from lazyscope.checks import FloatArray, fits_in_memory
+from lazyscope.errors import NotConverged
+from lazyscope.evidence.claim import Claim, exponential_quantiles, three_levels
+from lazyscope.numerics.blas import threads_for
+from lazyscope.numerics.normals import Float32
+from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
+from lazyscope.progress import report
+from lazyscope.protocols import SGD
+from lazyscope.regimes import NeuralTangent, Trained
+from lazyscope.training.sgd import population, single
+from lazyscope.training.sgd.network import Networks
+from lazyscope.training.sgd.pack import Pack
+from lazyscope.training.sgd.scaled import ScaledNetworks
+from lazyscope.training.sgd.square import SquareNetworks
+from lazyscope.training.sgd.stream import Law, batches, draw, law_of
+from lazyscope.training.sgd.tangent import Tangents
+
+_LOOK = 50  # steps between two looks for a model that has diverged
+_HOPELESS = 1e3  # risk, in units of the trivial one, beyond which a model does not come back
+_POINTS = 40  # of the trace, log-spaced
+_BLOCK = 1000  # samples tested at once
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Risk of each model at some numbers of samples seen, ∞ from where it diverged; its risk on fresh samples."""
+
+    samples: FloatArray
+    risk: FloatArray  # models × points
+    tested: FloatArray  # models
+
+
+def train(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Trace:
+    """Train all models of a pack on one stream."""
+    points = np.unique(np.geomspace(1, protocol.steps, _POINTS).astype(int))
+    trace: list[FloatArray] = []
+    test = draw(law, protocol.test, rng)
+    alone = protocol.batch == 1 and single.serves(pack)
+    steps = single.walk(law, pack, protocol, rng, points) if alone else _walk(law, pack, protocol, rng)
+    with np.errstate(over="ignore", invalid="ignore"), threads_for(law.d * protocol.batch * pack.state.shape[1]):
+        for done in steps:
+            if alone or done % _LOOK == 1:
+                report(done, 0, f"step {done:,} of {protocol.steps:,}")
+                _bury(pack, ~pack.healthy())
+            if done == points[len(trace)]:
+                trace.append(risks_now(law, pack, *test))
+        tested = _tested(law, pack, *draw(law, protocol.test, rng))
+    return Trace(points * float(protocol.batch), np.stack(trace, axis=1), tested)
+
+
+def _walk(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Iterator[int]:
+    """Train; yield the number of steps made after each of them. A model may overflow between two looks at it."""
+    for step, (X, y) in enumerate(batches(law, protocol.batch, protocol.steps, rng)):
+        pack.step(X, y, 1.0 / protocol.rate(1.0, step))
+        yield step + 1
+
+
+def risks_now(law: Law, pack: Pack, X: Float32, y: Float32) -> FloatArray:
+    """Return the risk of every model, ∞ where it has diverged: in closed form, or on the samples given."""
+    forms = ((pack.form(m) if pack.alive[m] else None) for m in range(len(pack)))
+    risks = np.array([np.nan if G is None else population.risk(law, G, float(pack.c[m])) for m, G in enumerate(forms)])
+    if np.any(np.isnan(risks) & pack.alive):
+        risks = _tested(law, pack, X, y)
+    _bury(pack, ~(risks < _HOPELESS))
+    return np.where(pack.alive, risks, np.inf)
+
+
+def _bury(pack: Pack, lost: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
+    for m in np.flatnonzero(lost & pack.alive):
+        pack.bury(int(m))
+
+
+def _tested(law: Law, pack: Pack, X: Float32, y: Float32) -> FloatArray:
+    """Return the mean squared error on samples, block by block; ∞ for a model that has diverged."""
+    total = sum(pack.losses(X[i : i + _BLOCK], y[i : i + _BLOCK]).sum(axis=0) for i in range(0, len(X), _BLOCK))
+    return np.where(pack.alive, total / len(X) / law.energy, np.inf)
+
+
+def risks(
+    problem: GaussianProblem,
+    regime: Trained | NeuralTangent,
+    widths: Sequence[int],
+    protocol: SGD,
+    seed: int,
+    number: int,
+) -> dict[str, FloatArray]:
+    """Train all widths at all step sizes side by side, for one draw of the weights and of the stream."""
+    law, sizes = law_of(problem), protocol.step_sizes
+    _fits(problem.d, widths, protocol)
+    starts = [_weights(law, problem, regime, seed, number, N) for N in widths]
+    pack = _pack(
+        problem,
+        regime,
+        protocol,
+        [W for W in starts for _ in sizes],
+        [N for N in widths for _ in sizes],
+        [size for _ in widths for size in sizes],
+    )
+    result = train(law, pack, protocol, weights.generator(seed, number, 0))
+    trace = result.risk.reshape(len(widths), len(sizes), -1)
+    lost = np.all(np.isinf(trace[..., -1]), axis=1)
+    if np.any(lost):
+        N = widths[int(np.argmax(lost))]
+        raise NotConverged(
+            f"SGD diverged at N = {N} with every step size of {sizes}. "
+            "Pass protocol=SGD(step_sizes=…) with smaller ones; small batches need them."
+        )
+    return {"samples": result.samples, "trace": trace, "tested": result.tested.reshape(len(widths), len(sizes))}
+
+
+def finite_size(result: dict[str, Any]) -> FloatArray:
+    """Return what the last three quarters of the samples lowered the risk by: at least what is left to gain.
+
+    That holds for an excess that falls like t^−p, p ≥ 0.6, in effective time t = Σε: the decayed steps at the end count
+    little, t = 0.86 of the steps, so that 0.86^−p is left and 0.25^−p − 0.86^−p was gained. The noise of constant
+    steps, too, is larger before the decay than after it.
+    """
+    samples, trace = result["samples"], result["trace"]
+    quarter = np.array([np.interp(np.log(samples[-1] / 4.0), np.log(samples), one) for one in trace])
+    return np.asarray(np.maximum(quarter - trace[:, -1], 0.0))
+
+
+def _fits(d: int, widths: Sequence[int], protocol: SGD) -> None:
+    """State, weights and buffers: (3d + 3·batch) floats a column, and as much again to test on a block."""
+    columns = len(protocol.step_sizes) * sum(widths)
+    memory = 4.0 * columns * (3.0 * d + 3.0 * max(protocol.batch, _BLOCK)) + 4.0 * d * protocol.test
+    many = f"{len(widths)} widths at {len(protocol.step_sizes)} step sizes"
+    fits_in_memory(memory, many, "Pass fewer at once, or narrower ones.")
+
+
+def _weights(
+    law: Law, problem: GaussianProblem, regime: Trained | NeuralTangent, seed: int, number: int, N: int
+) -> Float32:
+    """Draw the initial weights, rows in the basis of the law; those of NT are the ones that `exact` sees."""
+    rng = weights.generator(seed, number, N)
+    if isinstance(regime, Trained) and regime.alpha is not None:
+        lazy = NeuralTangent(regime.activation)
+        return np.asarray(regime.init * law.see(weights.draw(problem, lazy, N, rng)), dtype=np.float32)
+    if isinstance(regime, Trained):
+        return np.asarray(regime.init * rng.standard_normal((N, law.d)) / np.sqrt(law.d), dtype=np.float32)
+    return law.see(weights.draw(problem, regime, N, rng)).astype(np.float32)
+
+
+def _pack(
+    problem: GaussianProblem,
+    regime: Trained | NeuralTangent,
+    protocol: SGD,
+    starts: Sequence[Float32],
+    widths: Sequence[int],
+    step_sizes: Sequence[float],
+) -> Pack:
+    """Return the networks, untrained. For σ = u² on the quadratic target the second layer is a single number."""
+    if isinstance(regime, NeuralTangent):
+        return Tangents(starts, widths, step_sizes, regime.activation)
+    if regime.alpha is not None:
+        return ScaledNetworks(starts, widths, step_sizes, regime.activation, regime.alpha)
+    fixed = protocol.second_layer == "fixed"
+    if regime.activation.name == "square" and (fixed or isinstance(problem, QuadraticTarget)):
+        return SquareNetworks(starts, widths, step_sizes, fixed)
+    return Networks(starts, widths, step_sizes, regime.activation, fixed)
+
+
+def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTangent]) -> Claim:
+    quadratic = problem is QuadraticTarget
+    example = exponential_quantiles if quadratic else three_levels
+    return Claim(
+        fidelity="simulate",
+        problem=problem,
+        regime=regime,
+        title="trained network" if regime is Trained else "neural tangent",
+        theorem="one-pass SGD (the paper's protocol" + (", Theorem 3's algorithm with batches)" if quadratic else ")"),
+        citations=("ghorbani2019limitations",),
+        assumptions=("fresh samples, each used once", "σ has a derivative", *(() if quadratic else ("Σ = I",))),
+        arguments=("width", "protocol"),
+        evaluate=risks,
+        example=lambda d: (example(d), regime()),
+        covers=_covers,
+        finite_size=finite_size,
+    )
+
+
+def _covers(problem: GaussianProblem, regime: Trained | NeuralTangent) -> bool:
+    return regime.activation.has_derivative
+
+
+def _scaled(plain: Claim) -> Claim:
+    """Return the claim of a network with an output scale, trained alike."""
+    return replace(
+        plain,
+        title="trained network, output scale",
+        theorem="one-pass SGD",
+        example=lambda d: (plain.example(d)[0], Trained(alpha=3.0)),
+        scaled=True,
+    )
+
+
+_PLAIN = tuple(
+    _claim(problem, regime) for problem in (QuadraticTarget, GaussianMixture) for regime in (Trained, NeuralTangent)
+)
+CLAIMS = (*_PLAIN, *(_scaled(claim) for claim in _PLAIN if claim.regime is Trained))

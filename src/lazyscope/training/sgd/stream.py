@@ -1,0 +1,120 @@
+"""Fresh samples, drawn beside the arithmetic that uses them.
+
+Both problems are sampled in the basis that makes them diagonal: an isotropic Gaussian, and isotropic initial weights,
+have the same law in every basis. The quadratic target is centred and divided by √d, as in the paper's scripts: with
+it the step sizes of the paper make sense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import singledispatch
+from itertools import cycle
+from math import sqrt
+
+import numpy as np
+
+from lazyscope.checks import FloatArray
+from lazyscope.errors import NoTheorem
+from lazyscope.numerics.normals import Float32, fill
+from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
+
+_CHUNK = 1 << 19  # numbers drawn ahead, 2 MB: many at once, as every call asks for the interpreter's lock
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """x_i ~ N(0, 1 − yδ_i) independent, y = ±1; the label is Σγ_i(x_i² − 1) or, without γ, y itself.
+
+    `basis` has the directions x_i as columns, in the problem's own coordinates; None where they are the same.
+    """
+
+    d: int
+    gamma: FloatArray | None = None
+    delta: FloatArray | None = None
+    basis: FloatArray | None = None
+
+    def see(self, W: FloatArray) -> FloatArray:
+        """Return weights, rows of W in the problem's coordinates, in those of this law."""
+        return W if self.basis is None else np.asarray(W @ self.basis)
+
+    @property
+    def energy(self) -> float:
+        """The risk of the best constant, 0."""
+        return 1.0 if self.gamma is None else 2.0 * float(self.gamma @ self.gamma)
+
+
+@singledispatch
+def law_of(problem: GaussianProblem) -> Law:
+    """Return the problem in its own basis."""
+    raise NoTheorem(f"No simulation is implemented for {type(problem).__name__}.")
+
+
+@law_of.register
+def _(problem: QuadraticTarget) -> Law:
+    values, basis = _diagonalised(problem.B)
+    return Law(problem.d, gamma=values / sqrt(problem.d), basis=basis)
+
+
+@law_of.register
+def _(problem: GaussianMixture) -> Law:
+    if problem.Sigma is not None:
+        instead = "Use exact, which takes any Σ."
+        raise NoTheorem.of("Simulation of the mixture", "Σ = I", "another Σ", instead)
+    values, basis = _diagonalised(problem.Delta)
+    return Law(problem.d, delta=values, basis=basis)
+
+
+def _diagonalised(M: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    return (M, None) if M.ndim == 1 else np.linalg.eigh(M)
+
+
+def draw(law: Law, n: int, rng: np.random.Generator) -> tuple[Float32, Float32]:
+    """Return n inputs, (n, d), and their labels, in float32."""
+    return Buffer(law, n).draw(rng)
+
+
+class Buffer:
+    """Memory for n samples of a law, to be drawn again and again."""
+
+    def __init__(self, law: Law, n: int) -> None:
+        self.law, pairs = law, -(-n * law.d // 2)
+        self.numbers = np.empty(2 * pairs, dtype=np.float32)
+        self.x = self.numbers[: n * law.d].reshape(n, law.d)
+        self.scratch = np.empty_like(self.x)
+
+    def draw(self, rng: np.random.Generator) -> tuple[Float32, Float32]:
+        """Return inputs and labels; the inputs until the next call."""
+        law, x = self.law, self.x
+        fill(self.numbers, rng)
+        if law.gamma is not None:
+            # einsum, not @: this runs beside the BLAS of the arithmetic and must not wake another one
+            np.multiply(x, law.gamma.astype(np.float32), out=self.scratch)
+            y = np.einsum("nd,nd->n", self.scratch, x)
+            return x, np.asarray(y - np.float32(law.gamma.sum()), dtype=np.float32)
+        assert law.delta is not None
+        y = np.where(rng.random(len(x)) < 0.5, np.float32(-1.0), np.float32(1.0))
+        scale = np.sqrt(np.stack([1.0 + law.delta, 1.0 - law.delta])).astype(np.float32)  # y = −1, y = +1
+        x *= np.take(scale, (y > 0).astype(int), axis=0, out=self.scratch)
+        return x, y
+
+
+def batches(law: Law, size: int, count: int, rng: np.random.Generator) -> Iterator[tuple[Float32, Float32]]:
+    """Yield `count` fresh batches of `size`; a chunk of the next ones is drawn on a second thread meanwhile.
+
+    What is drawn depends on `rng` and `size` alone: the first batches of a longer stream are those of a shorter one.
+    Use each before you ask for the next: its memory is used again.
+    """
+    ahead = max(1, _CHUNK // (size * law.d))
+    buffers = cycle((Buffer(law, ahead * size), Buffer(law, ahead * size)))
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        pending = pool.submit(next(buffers).draw, rng)
+        for start in range(0, count, ahead):
+            X, y = pending.result()
+            if start + ahead < count:
+                pending = pool.submit(next(buffers).draw, rng)
+            for i in range(min(ahead, count - start)):
+                batch = slice(i * size, (i + 1) * size)
+                yield X[batch], y[batch]

@@ -1,0 +1,1 @@
+"""Taylor models of a network, and training under random signs."""

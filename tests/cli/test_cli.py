@@ -1,0 +1,469 @@
+"""The command line says what the Python interface computes, and refuses in one line."""
+
+import csv
+import json
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from click.testing import CliRunner
+
+import lazyscope as ls
+from lazyscope import experiments as figures
+from lazyscope.cli import grammar, main, risks, terminal
+from lazyscope.errors import InvalidParameter
+
+COMMANDS = [
+    [],
+    ["limit"],
+    ["limit", "quadratic"],
+    ["limit", "mixture"],
+    ["limit", "linear"],
+    ["limit", "labels"],
+    ["exact"],
+    ["exact", "quadratic"],
+    ["exact", "mixture"],
+    ["simulate"],
+    ["simulate", "quadratic"],
+    ["simulate", "mixture"],
+    ["simulate", "linear"],
+    ["simulate", "labels"],
+    ["simulate", "parity"],
+    ["simulate", "monomial"],
+    ["compare"],
+    ["compare", "quadratic"],
+    ["compare", "mixture"],
+    ["compare", "linear"],
+    ["compare", "labels"],
+    ["flow"],
+    ["flow", "quadratic"],
+    ["report"],
+    ["report", "interpolation"],
+    ["report", "lazy-to-rich"],
+    ["report", "mean-field"],
+    ["sweep"],
+    ["sweep", "run"],
+    ["sweep", "status"],
+    ["sweep", "export"],
+    ["claims"],
+    ["bench"],
+    ["lens"],
+    ["explore"],
+    ["figure"],
+]
+
+
+def run(*args, code=0):
+    result = CliRunner().invoke(main, [str(arg) for arg in args])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+def refused(*args):
+    """Run what must fail: exit code 2, nothing on stdout, one line on stderr, which is returned."""
+    result = run(*args, code=2)
+    assert result.stdout == ""
+    assert re.fullmatch(r"lazyscope: error: [^\n]+\n", result.stderr)
+    return result.stderr
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_help(command):
+    assert "Usage: " in run(*command, "--help").stdout
+
+
+def test_version():
+    assert ls.__version__ in run("--version").stdout
+
+
+def test_help_loads_nothing_heavy():
+    heavy = ("numpy", "scipy", "xarray", "matplotlib", "rich", "h5py", "pandas")
+    script = (
+        "import sys\nfrom lazyscope.cli import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    for command in (["--help"], ["limit", "quadratic", "--help"]):
+        done = subprocess.run([sys.executable, "-c", script, *command], capture_output=True, text=True, check=True)
+        assert "Usage: " in done.stdout
+        assert done.stdout.splitlines()[-1] == "[]"
+
+
+LIMIT = ("limit", "mixture", "--d", 20, "--target-seed", 3, "--rho", "0.1,2,inf")
+EXACT = ("exact", "quadratic", "--d", 20, "--width", "2,40", "--draws", 2, "--seed", 5)
+
+
+def test_json_is_what_python_computes():
+    document = json.loads(run(*LIMIT, "--weights", "optimal", "--json").stdout)
+    problem = ls.GaussianMixture.three_level(20, seed=3)
+    regimes = (ls.RandomFeatures(weights="optimal"), ls.NeuralTangent(), ls.Trained())
+    expected = [*(ls.limit(problem, regime, rho=[0.1, 2.0, np.inf]) for regime in regimes), ls.bayes(problem)]
+    assert document["problem"] == str(problem)
+    for record, result in zip(document["results"], expected, strict=True):
+        assert record["data"]["risk"] == result.risk.values.tolist()
+        assert record["attrs"] == result.attrs
+        assert record["claim"] == result.attrs["claim"]
+        assert record["citations"] == result.attrs["citations"].split(",")
+    assert document["results"][0]["coords"]["rho"] == [0.1, 2.0, "inf"]
+
+
+def test_exact_json_is_what_python_computes():
+    document = json.loads(run(*EXACT, "--regime", "nt,rf", "--activation", "relu", "--json").stdout)
+    problem = ls.QuadraticTarget.exponential(20)
+    assert [record["regime"] for record in document["results"]] == ["NT", "RF"]
+    for record, regime in zip(document["results"], (ls.NeuralTangent("relu"), ls.RandomFeatures("relu")), strict=True):
+        result = ls.exact(problem, regime, width=[2, 40], draws=2, seed=5)
+        assert record["data"]["risk"] == result.risk.values.tolist()
+        assert record["data"]["stderr"] == result.stderr.values.tolist()
+
+
+def test_defaults_are_the_papers_problems():
+    for kind, problem in (("quadratic", ls.QuadraticTarget.exponential(450, 100)),
+                          ("mixture", ls.GaussianMixture.three_level(450, 0))):  # fmt: skip
+        document = json.loads(run("limit", kind, "--json").stdout)
+        assert document["problem"] == str(problem)
+        assert document["results"][0]["coords"]["rho"] == np.linspace(0.05, 2, 40).tolist()
+        assert [record["regime"] for record in document["results"]] == ["RF", "NT", "NN", "Bayes"][
+            : 3 + (kind[0] == "m")
+        ]
+
+
+@pytest.mark.parametrize(("command", "digits"), [(LIMIT, 5), (EXACT, 4)])
+def test_table_csv_and_json_agree(here, command, digits):
+    table = run(*command, "--out", "a.csv").stdout
+    run(*command, "--out", "a.json")
+    lines = [line for line in (here / "a.csv").read_text().splitlines() if not line.startswith("# ")]
+    rows = list(csv.DictReader(lines))
+    printed = run(*command, "--json").stdout
+    assert json.loads(printed)["results"] == json.loads((here / "a.json").read_text())["results"]
+    for record in json.loads(printed)["results"]:
+        risks = np.atleast_1d(record["data"]["risk"]).tolist()
+        assert [float(row["risk"]) for row in rows if row["regime"] == record["regime"]] == risks
+        assert all(f"{risk:.{digits}f}" in table for risk in risks)
+        assert record["theorem"] in table
+    assert table.startswith(json.loads(printed)["problem"])
+
+
+def test_table_shows_errata_and_standard_errors():
+    assert "erratum: Eq. 13" in run("limit", "quadratic", "--d", 20, "--rho", 0.5).stdout
+    assert re.search(r"0\.\d{4} ± 0\.\d{4}", run(*EXACT).stdout)
+    assert "∞" in run(*LIMIT).stdout
+
+
+def test_targets_come_from_files(here):
+    B = np.diag([3.0, 2.0, 1.0, 1.0])
+    np.save("B.npy", B)
+    Path("delta.csv").write_text("0.3,0.2,0.2\n")
+    Path("sigma.csv").write_text("1 1 2\n")
+    Path("gamma.csv").write_text("1;2;3;4\n")
+    document = json.loads(run("limit", "quadratic", "--B", "B.npy", "--rho", 0.5, "--json").stdout)
+    for record, regime in zip(
+        document["results"], (ls.RandomFeatures(), ls.NeuralTangent(), ls.Trained()), strict=True
+    ):
+        assert record["data"]["risk"] == ls.limit(ls.QuadraticTarget(B), regime, rho=[0.5]).risk.values.tolist()
+    result = run("limit", "mixture", "--delta", "delta.csv", "--sigma", "sigma.csv", "--rho", 1, "--json")
+    mixture = ls.GaussianMixture([0.3, 0.2, 0.2], [1.0, 1.0, 2.0])
+    assert json.loads(result.stdout)["problem"] == str(mixture)
+    assert "note: nt is left out. The limit of Theorem 5 assumes Σ = I." in result.stderr
+    document = json.loads(
+        run("limit", "quadratic", "--B", "B.npy", "--rho", 1, "--weights", "gamma.csv", "--json").stdout
+    )
+    law = ls.RandomFeatures(weights=[1.0, 2.0, 3.0, 4.0])
+    assert document["results"][0]["data"]["risk"] == [float(ls.limit(ls.QuadraticTarget(B), law, rho=1).risk)]
+
+
+def test_regimes_without_a_theorem_are_left_out_with_a_note_unless_they_were_named():
+    result = run("limit", "quadratic", "--d", 20, "--rho", 1, "--activation", "relu", "--json")
+    assert [record["regime"] for record in json.loads(result.stdout)["results"]] == ["RF"]
+    assert [line[:33] for line in result.stderr.splitlines()] == [
+        "lazyscope: note: nt is left out. ",
+        "lazyscope: note: nn is left out. ",
+    ]
+    assert "Theorem 2 assumes" in refused("limit", "quadratic", "--activation", "relu", "--regime", "rf,nt")
+    result = run("exact", "mixture", "--d", 20, "--width", 5, "--activation", "sign")
+    assert result.stderr.count("is left out") == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        (("limit", "quadratic", "--rho", "0"), "positive"),
+        (("limit", "quadratic", "--rho", "-1:1:3"), "positive"),
+        (("limit", "quadratic", "--rho", "a"), "--rho"),
+        (("limit", "quadratic", "--rho", "0.5", "--regime", "cnn"), "--regime"),
+        (("limit", "quadratic", "--rho", "0.5", "--regime", ""), "--regime"),
+        (("limit", "quadratic", "--rho", "0.5", "--regime", "rf,rf"), "--regime"),
+        (("limit", "quadratic", "--activation", "relux"), "relux"),
+        (("limit", "quadratic", "--weights", "optimum"), "optimum"),
+        (("limit", "quadratic", "--weights", "missing.npy"), "missing.npy"),
+        (("limit", "quadratic", "--weights", "optimal", "--regime", "nt"), "--weights"),
+        (("limit", "quadratic", "--d", "0"), "whole number"),
+        (("limit", "quadratic", "--d", "1" + "0" * 15), "GB"),
+        (("limit", "quadratic", "--B", "missing.npy"), "no such file"),
+        (("limit", "quadratic", "--B", "missing.npy", "--d", "5"), "--B"),
+        (("limit", "mixture", "--d", "4"), "least 5"),
+        (("limit", "mixture", "--delta", "missing.npy", "--target-seed", "0"), "--delta"),
+        (("exact", "quadratic", "--d", "9", "--width", "4.5"), "4.5"),
+        (("exact", "quadratic", "--d", "9", "--width", "inf"), "width"),
+        (("exact", "quadratic", "--d", "9", "--draws", "0"), "draws"),
+        (("exact", "quadratic", "--d", "9", "--seed", "-1"), "seed"),
+        (("limit", "quadratic", "--d", "9", "--rho", "inf", "--plot", "a.png"), "finite"),
+        (("limit", "mixture", "--d", "9", "--regime", "bayes", "--plot", "a.png"), "finite"),
+        (("limit", "quadratic", "--plot", "a.gif"), "--plot"),
+        (("limit", "quadratic", "--out", "missing/a.csv"), "folder"),
+        (("claims", "nothing/like/this"), "nothing/like/this"),
+        (("claims", "limit/"), "one claim"),
+        (("figure",), "fig1"),
+        (("figure", "fig9"), "fig9"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_two(here, args, word):
+    assert word in refused(*args)
+    assert list(here.iterdir()) == []
+
+
+def test_a_failure_leaves_the_file_that_was_there(here):
+    for name in ("a.csv", "a.json", "a.nc", "a.txt"):
+        (here / name).write_bytes(b"precious")
+        refused("limit", "quadratic", "--d", 9, "--rho", -1, "--out", name)
+        refused("limit", "quadratic", "--activation", "relu", "--regime", "rf,nn", "--out", name)
+    refused("limit", "quadratic", "--d", 9, "--out", "a.txt")
+    assert {path.read_bytes() for path in here.iterdir()} == {b"precious"}
+    assert len(list(here.iterdir())) == 4
+
+
+def test_places_are_refused_before_anything_is_computed(here, monkeypatch):
+    def computed(*args, **kwargs):
+        raise AssertionError
+
+    monkeypatch.setattr(risks, "_compute", computed)
+    refused("exact", "quadratic", "--out", "a.txt")
+    refused("exact", "quadratic", "--plot", "missing/a.png")
+    with pytest.raises(AssertionError):
+        run("exact", "quadratic", "--out", "a.csv")
+
+
+def test_a_pickled_target_is_refused_and_not_executed(here):
+    class Bomb:
+        def __reduce__(self):
+            return (Path.touch, (here / "executed",))
+
+    (here / "B.npy").write_bytes(pickle.dumps(Bomb()))
+    refused("limit", "quadratic", "--B", "B.npy")
+    assert not (here / "executed").exists()
+
+
+def test_memory_errors_are_one_line_and_other_surprises_keep_their_traceback(monkeypatch):
+    def fail(error):
+        def compute(*args, **kwargs):
+            raise error
+
+        monkeypatch.setattr(risks, "_compute", compute)
+
+    fail(MemoryError("Unable to allocate 9 EiB"))
+    assert "out of memory (Unable to allocate 9 EiB)." in refused("limit", "quadratic")
+    fail(ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        run("limit", "quadratic")
+    fail(KeyboardInterrupt())
+    assert run("limit", "quadratic", code=130).stderr == "lazyscope: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("0.5", [0.5]),
+        ("inf", [np.inf]),
+        ("1,2, 3", [1, 2, 3]),
+        ("0:1:3", [0, 0.5, 1]),
+        ("3:1:3", [3, 2, 1]),
+        ("0.1:10:7log", np.geomspace(0.1, 10, 7).tolist()),
+        ("0.1:10:200log,inf", [*np.geomspace(0.1, 10, 200).tolist(), np.inf]),
+    ],
+)
+def test_grammar(text, values):
+    grid = grammar.parse(text, "lazyscope limit", "--rho")
+    assert grid.values == values
+    assert grid.geometric == ("log" in text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ",", "1,", "a", "1:2", "1:2:", "1:2:3:4", "1:2:1", "1:2:2.5", "1:2:-3", "1:2:3lin", "1:2:log", "1:inf:3",
+     "0:1:5log", "-1:1:5log", "nan", "1:2:1000000000", "1;2"],
+)  # fmt: skip
+def test_malformed_grids_are_refused_with_an_example(text):
+    with pytest.raises(InvalidParameter, match=r"An example: 0\.1:10:200log,inf\."):
+        grammar.parse(text, "lazyscope limit", "--rho")
+
+
+def test_only_ranges_of_widths_are_rounded():
+    grid = grammar.parse("1:3:9,4.5,7,7", "lazyscope exact", "--width")
+    assert grid.whole == [1, 2, 3, 4.5, 7, 7]
+    document = json.loads(run("exact", "quadratic", "--d", 9, "--width", "2:20:4log", "--json").stdout)
+    assert document["results"][0]["coords"]["width"] == [2, 4, 9, 20]
+
+
+@pytest.mark.parametrize("suffix", [".png", ".pdf", ".svg"])
+def test_pictures(here, suffix):
+    run(*LIMIT, "--plot", f"a{suffix}")
+    magic = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}[suffix]
+    first = (here / f"a{suffix}").read_bytes()
+    assert first.startswith(magic)
+    run(*LIMIT, "--plot", f"a{suffix}")
+    assert (here / f"a{suffix}").read_bytes() == first, "one command, one file"
+
+
+def test_a_picture_without_a_name(here):
+    assert run(*EXACT, "--plot").stderr == "wrote lazyscope-exact-quadratic.png\n"
+    assert [path.name for path in here.iterdir()] == ["lazyscope-exact-quadratic.png"]
+
+
+def test_claims_lists_the_registry():
+    listed = json.loads(run("claims", "--json").stdout)
+    assert [claim["key"] for claim in listed] == [claim.key for claim in ls.claims()]
+    exact = json.loads(run("claims", "--fidelity", "exact", "--json").stdout)
+    assert {claim["fidelity"] for claim in exact} == {"exact"}
+    table = run("claims").stdout
+    assert all(claim.theorem.split()[0] in table for claim in ls.claims())
+
+
+def test_every_claim_is_shown_in_full_with_its_bibtex():
+    for claim in ls.claims():
+        shown = run("claims", claim.key).stdout
+        assert claim.theorem in shown
+        assert all(f"{{{key}," in shown for key in claim.citations)
+        assert all(text in shown for text in claim.assumptions)
+
+
+def test_figures_are_listed():
+    lines = run("figure", "--list").stdout.splitlines()
+    names = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert names[:5] == ["fig1", "fig2", "fig3", "fig-nondiagonal", "fig-activations"]
+    assert names == list(figures.FIGURES), "in the order of the papers, each with its costs below it"
+    assert all("quick: " in line and ("paper: " in line or "full: " in line) for line in lines[1::2])
+
+
+def test_bar_is_shown_to_a_terminal_only(monkeypatch):
+    from lazyscope import progress
+
+    class Screen:
+        encoding = "utf-8"
+
+        def __init__(self, terminal):
+            self.terminal, self.text = terminal, ""
+
+        def isatty(self):
+            return self.terminal
+
+        def write(self, text):
+            self.text += text
+            return len(text)
+
+        def flush(self):
+            pass
+
+    for watched in (False, True):
+        screen = Screen(watched)
+        monkeypatch.setattr(sys, "stderr", screen)
+        monkeypatch.setenv("TERM", "xterm")
+        with terminal.progress_bar():
+            progress.report(1, 3, "RF, N = 45")
+            progress.report(10, 0, "descent, step 10")
+        assert ("descent, step 10" in screen.text) == watched
+
+
+def _lazyscope(*args, **options):
+    command = [sys.executable, "-c", "from lazyscope.cli import main; print('ready', flush=True); main()", *args]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_a_broken_pipe_is_quiet():
+    process = _lazyscope("limit", "quadratic", "--d", "9", "--rho", "0.1:1:2000")
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    process.wait()
+
+
+def test_ctrl_c_is_one_line_and_leaves_no_file(here):
+    process = _lazyscope(
+        "exact", "quadratic", "--regime", "rf", "--width", "900", "--draws", "100000", "--out", "a.csv"
+    )
+    time.sleep(2.0)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (130, "", "lazyscope: interrupted\n")
+    assert list(here.iterdir()) == []
+
+
+def test_a_terminal_without_greek_letters():
+    process = _lazyscope("limit", "quadratic", "--d", "9", "--rho", "1", env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert "quadratic target, d = 9" in out
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["limit", "quadratic", "--d", "abc"], "'abc' is not a valid integer. See lazyscope limit quadratic --help."),
+        (["exact", "mixture", "--nope"], "No such option '--nope'. See lazyscope exact mixture --help."),
+        (["frob"], "No such command 'frob'. See lazyscope --help."),
+        (["claims", "a", "b"], "Got unexpected extra argument"),
+    ],
+)
+def test_clicks_own_complaints_are_one_line_too(args, told):
+    assert told in refused(*args)
+
+
+def test_the_default_range_starts_at_one_neuron():
+    for d in (1, 3, 10, 100):
+        assert run("limit", "quadratic", "--d", d, "--regime", "nn").stdout
+
+
+def test_simulate_says_what_python_computes(here):
+    common = ("--d", 12, "--width", "4,20", "--samples", 4000, "--draws", 2, "--seed", 3)
+    said = json.loads(
+        run("simulate", "quadratic", *common, "--batch", 20, "--step-sizes", "0.005,0.01", "--json").stdout
+    )
+    target, changed = ls.QuadraticTarget.exponential(12), {"batch": 20, "step_sizes": (0.005, 0.01)}
+    size = {"width": [4, 20], "samples": 4000, "draws": 2, "seed": 3}
+    for record, regime in zip(said["results"], (ls.RandomFeatures(), ls.NeuralTangent(), ls.Trained()), strict=True):
+        options = (
+            size if regime.label == "RF" else size | {"protocol": replace(ls.SGD.paper(target, regime), **changed)}
+        )
+        assert record["data"]["risk"] == pytest.approx(ls.simulate(target, regime, **options).risk.values, rel=1e-6)
+    run("simulate", "quadratic", *common, "--step-sizes", "0.01", "--out", "all.nc", "--plot")
+    with xr.open_datatree("all.nc", engine="h5netcdf") as tree:
+        assert list(tree.children) == ["RF", "NT", "NN"]
+        assert tree["NN"].trace.dims == ("width", "samples")
+    assert Path("lazyscope-simulate-quadratic.png").stat().st_size > 10_000
+
+
+def test_simulate_leaves_out_what_it_cannot_do_and_refuses_what_was_asked():
+    jumps = ("simulate", "mixture", "--d", 12, "--width", 4, "--activation", "sign")
+    result = run(*jumps, "--samples", 500)
+    assert "nn is left out. No simulate result is implemented for GaussianMixture" in result.stderr
+    assert "simulate serves MeanField, NeuralTangent, RandomFeatures, Trained" in refused(*jumps, "--regime", "nn")
+    assert "positive" in refused("simulate", "quadratic", "--d", 12, "--width", 4, "--step-sizes", "-1")

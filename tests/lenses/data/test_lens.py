@@ -1,0 +1,192 @@
+"""The data lens as a whole: what it says of noise and of planted data, its report, its budget, its command."""
+
+import json
+import time
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import xarray as xr
+from click.testing import CliRunner
+
+import lazyscope as ls
+from lazyscope.cli import main
+from lazyscope.errors import InvalidParameter
+from lazyscope.lenses.data import verdict
+from lazyscope.lenses.data.budget import Budget, OutOfTime
+from lazyscope.lenses.data.measuring import Cell, Measured, measure
+from lazyscope.lenses.data.preparing import folds
+from lazyscope.lenses.data.table import from_arrays
+from lazyscope.progress import report
+
+
+@pytest.fixture(scope="module")
+def planted():
+    """One direction in eight, squared: hard for random features of a few neurons, easy for a trained network."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 8))
+    return ls.lens(X, X[:, 0] ** 2 + 0.1 * rng.standard_normal(400), widths=[10, 30], folds=3)
+
+
+def test_training_features_is_found_to_be_worth_it(planted):
+    assert planted.verdict.startswith("Training features lowers the error by ")
+    assert "at width 30" in planted.verdict and "random features" in planted.verdict
+    assert planted.part.significant and planted.part.spectrum[0] == pytest.approx(1.0, abs=0.15)
+    assert np.all(np.abs(planted.part.spectrum[1:]) < 0.15)
+
+
+def test_the_dataset_holds_everything(planted):
+    data = planted.dataset
+    assert set(data.error.dims) == {"regime", "width", "samples", "fold"}
+    assert list(data.regime.values) == ["RF", "NT", "QM", "NN"]
+    error = data.error.mean("fold").sel(width=30, samples=266)
+    assert error.sel(regime="NN") < error.sel(regime="NT") < error.sel(regime="RF")
+    assert data.attrs["verdict"] == planted.verdict
+    assert data.forecast.sel(theory="NN").values[0] < data.forecast.sel(theory="RF").values[0]
+
+
+class Page(HTMLParser):
+    """Collects tags and whatever would be loaded from elsewhere."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.outside = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.outside += [
+            value for name, value in attributes if name in ("src", "href", "xlink:href") and not value.startswith("#")
+        ]
+
+
+def test_the_report_is_one_page_that_needs_nothing_else(planted, tmp_path):
+    path = planted.save(tmp_path / "report.html")
+    text = path.read_text(encoding="utf-8")
+    page = Page()
+    page.feed(text)
+    assert page.outside == [] and "script" not in page.tags and "link" not in page.tags and "@import" not in text
+    assert "http" not in text and "url(#" in text  # pictures refer to their own parts, nothing to an address
+    assert page.tags.count("svg") == 4 and page.tags.count("table") == 1
+    assert planted.verdict in text
+    with pytest.raises(InvalidParameter, match="must end in"):
+        planted.save(tmp_path / "report.pdf")
+
+
+def test_on_noise_no_regime_learns():
+    for seed in range(3):
+        noise = np.random.default_rng(seed).standard_normal((150, 6))
+        found = ls.lens(noise[:, 1:], noise[:, 0], widths=[20], folds=3)
+        assert found.verdict.startswith("No regime learns"), found.verdict
+        assert not found.part.significant
+
+
+def cells(**errors):
+    """Errors of regimes at width 100: 40 rows in each of five folds, spread evenly around the mean."""
+    spread = np.linspace(-0.05, 0.05, 40)
+    parts = {
+        Cell(name, 100, 200): [value + shift + spread for shift in (-0.01, 0, 0, 0, 0.01)]
+        for name, value in errors.items()
+    }
+    return Measured([np.full(40, 1.0)] * 5, parts)
+
+
+def test_verdicts_in_words():
+    say = lambda measured: verdict.sentence(measured, 200, 100)  # noqa: E731
+    # folds differ by 0.01·(1, 0, 0, 0, −1): the paired difference new − q·old, q = 0.6, by 0.4 times that, so that its
+    # standard error is 0.4·0.00707/√5 = 0.00126, and over 0.5 it is 0.25 %; likewise 0.5·0.00707/√5/0.4 = 0.40 %
+    assert say(cells(RF=0.6, NT=0.5, NN=0.3)).startswith(
+        "Training features lowers the error by 40% ± 0.3 at width 100, against the tangent model"
+    )
+    assert "random features do not reach it up to width 100" in say(cells(RF=0.6, NT=0.5, NN=0.3))
+    assert say(cells(RF=0.4, NT=0.5, NN=0.6)).startswith(
+        "Training features does harm: it raises the error by 50% ± 0.4 at"
+    )
+    assert say(cells(RF=0.5, NT=0.6, NN=0.499)).startswith("Training features gains nothing that these data can show")
+    assert say(cells(RF=0.9, NT=0.5, NN=0.5)).endswith("random features do not reach it up to width 100.")
+    assert say(cells(RF=0.9999, NN=1.0)).startswith("No regime learns")
+    assert say(cells(RF=0.6, NT=0.5)).startswith("Among what the budget allowed, tangent model of width 100")
+
+
+def test_the_width_that_random_features_need_is_read_off_their_curve():
+    measured = cells(NN=0.2)
+    for width, error in ((100, 0.8), (200, 0.4), (400, 0.1)):
+        measured.losses[Cell("RF", width, 200)] = [np.full(40, error)] * 5
+    assert verdict.width_for(measured, 200, 0.2) == pytest.approx(200 * np.sqrt(2))  # halfway from 0.4 to 0.1 in logs
+    assert verdict.width_for(measured, 200, 0.05) is None
+
+
+def test_a_budget_is_kept_and_what_it_left_out_is_said():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 3))
+    table = from_arrays(X, X[:, 0])
+
+    class Clock:
+        now = 0.0
+
+        def __call__(self):
+            self.now += 0.25  # every look at the clock takes a quarter of a second
+            return self.now
+
+    budget = Budget(10.0, clock=Clock())
+    found = measure(folds(table, 2, 0), "regression", [10, 20], budget, 0)
+    assert found.losses and found.skipped
+    # the look that ends a fit, two that time it, and one for each setting that is left out
+    assert budget.clock.now <= 10.0 + 0.25 * (3 + len(found.skipped))
+    assert {cell.regime for cell in found.losses} == {"RF", "NT"}  # cheap, and compared in the verdict: first
+    with pytest.raises(InvalidParameter, match="long enough for one fit"):
+        measure(folds(table, 2, 0), "regression", [10], Budget(1e-3, clock=Clock()), 0)
+
+
+def test_work_that_nobody_has_timed_is_ended_with_the_budget():
+    """A first fit of a kind may try; its reports of progress end it."""
+    budget = Budget(1.0, kept=0.25, clock=iter([0.0, 0.5, 0.7, 0.8]).__next__)
+    with pytest.raises(OutOfTime), budget.ending():
+        for step in range(5):
+            report(step, 5, "training")
+    assert step == 2
+
+
+def test_a_short_budget_is_kept_by_the_clock():
+    X = np.random.default_rng(0).standard_normal((600, 10))
+    start = time.perf_counter()
+    found = ls.lens(X, X[:, 0] * X[:, 1], budget=6)
+    found.html()
+    # one fit of a kind without a rate, and pictures on a busy machine, may run over; all of it would take a minute
+    assert time.perf_counter() - start < 12
+    assert any("did not fit into 6 s" in note for note in found.notes)
+
+
+def test_the_command_prints_writes_and_refuses(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((90, 2))
+    rows = "\n".join(f"{a},{b},{'xy'[int(a * b > 0)]}" for a, b in X)
+    (tmp_path / "t.csv").write_text("a,b,label\n" + rows + "\n")
+    run = CliRunner().invoke
+    common = ["lens", str(tmp_path / "t.csv"), "--target", "label", "--widths", "8,16", "--folds", "2"]
+    out = [str(tmp_path / name) for name in ("r.html", "o.nc", "o.json")]
+    done = run(main, [*common, "--json", "--report", out[0], "--out", out[1]])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["task"] == "classification" and {row["regime"] for row in told["rows"]} == {"RF", "NT", "QM", "NN"}
+    assert xr.load_dataset(out[1], engine="h5netcdf").attrs["verdict"] == told["verdict"]
+    for arguments, said in (
+        (["lens"], "be a file, or --example"),
+        (["lens", "none.csv", "--target", "a"], "no such file"),
+        ([*common[:2]], "name the column to predict: a, b, label"),
+        ([*common, "--budget", "soon"], "must be a length of time"),
+        ([*common, "--folds", "80"], "as many rows in every class as there are folds, 80"),
+        ([*common, "--report", "x.txt"], "must end in"),
+        (["lens", "--example", "diabetes", "--target", "bmi"], "be left out with an example"),
+    ):
+        refused = run(main, arguments)
+        assert refused.exit_code == 2 and said in refused.stderr, refused.output
+        assert refused.stderr.count("\n") == 1
+
+
+def test_subjects_that_are_no_table_are_refused():
+    with pytest.raises(InvalidParameter, match="be a file, a pandas frame"):
+        ls.lens(42)
+    with pytest.raises(InvalidParameter, match="one entry for each of 3 rows"):
+        ls.lens(np.eye(3), np.ones(4))
+    with pytest.raises(InvalidParameter, match="be a table"):
+        ls.lens(np.ones(3), np.ones(3))

@@ -1,0 +1,102 @@
+"""`compare`: what it puts side by side, when it says that they agree, and the command."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from click.testing import CliRunner
+
+import lazyscope as ls
+from lazyscope.cli import main
+from lazyscope.runs.side_by_side import agreement
+
+TARGET, MIXTURE = ls.QuadraticTarget.exponential(20), ls.GaussianMixture.three_level(20)
+SHORT = ls.SGD(steps=1500, batch=20, step_sizes=(0.01,))
+
+
+@pytest.mark.parametrize("problem", [TARGET, MIXTURE], ids=str)
+def test_it_is_what_the_verbs_say(problem):
+    regimes = [ls.RandomFeatures("relu"), ls.NeuralTangent(), ls.Trained()]
+    result = ls.compare(problem, regimes, width=[5, 20], draws=3, seed=2, samples=30_000, protocol=SHORT)
+    assert result.sizes == {"regime": 3, "width": 2}
+    for regime, one in zip(regimes, (result.isel(regime=i) for i in range(3)), strict=True):
+        assert str(one.regime.values) == str(regime)
+        size = {"width": [5, 20], "draws": 3, "seed": 2}
+        how = {} if regime.label == "RF" else {"protocol": SHORT}
+        assert np.array_equal(one.limit, ls.limit(problem, regime, rho=[0.25, 1.0]).risk)
+        assert np.array_equal(one.exact, ls.exact(problem, regime, **size).risk)
+        simulated = ls.simulate(problem, regime, samples=30_000, **size, **how)
+        assert np.array_equal(one["simulate"], simulated.risk)
+        assert one.difference.values == pytest.approx((one["simulate"] - one.exact).values, abs=1e-15)
+    assert float(result.z.max()) < 3
+    assert "ghorbani" in ls.cite(result)
+
+
+def test_a_wrong_simulation_is_found_out():
+    """Ten per cent too much risk, on ten draws that share their weights with `exact`."""
+    regime, size = ls.RandomFeatures("relu"), {"width": [20], "draws": 10}
+    exact = ls.exact(TARGET, regime, **size)
+    simulated = ls.simulate(TARGET, regime, samples=60_000, **size)
+    assert float(agreement(exact, simulated).z[0]) < 3
+    wrong = simulated.assign(risk_draws=1.1 * simulated.risk_draws)
+    assert float(agreement(exact, wrong).z[0]) > 5
+
+
+def test_pairing_takes_out_the_scatter_of_the_weights():
+    regime, size = ls.NeuralTangent(), {"width": [4], "draws": 12}
+    exact, simulated = ls.exact(TARGET, regime, **size), ls.simulate(TARGET, regime, protocol=SHORT, **size)
+    paired = float(agreement(exact, simulated).stderr[0])
+    assert paired < 0.5 * float(np.hypot(exact.stderr, simulated.stderr)[0])
+
+
+def test_the_finite_size_terms_are_as_declared():
+    fit = ls.simulate(TARGET, ls.RandomFeatures("relu"), width=[10, 30], samples=3000)
+    assert fit.finite_size.values == pytest.approx(
+        fit.risk.values * 2 * np.array([10, 30]) / (3000 - np.array([10, 30]))
+    )
+    trained = ls.simulate(TARGET, ls.Trained(), width=10, protocol=SHORT)
+    quarter = np.interp(np.log(1500 * 20 / 4), np.log(trained.samples), trained.trace)
+    assert float(trained.finite_size) == pytest.approx(quarter - float(trained.trace[-1]))
+
+
+def test_where_a_theorem_is_missing_there_is_a_gap_and_no_refusal():
+    result = ls.compare(TARGET, ls.NeuralTangent("relu"), width=5, draws=2, protocol=SHORT)
+    assert np.isnan(result.limit).all() and np.isfinite(result.z).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"draws": 1}, "standard error"),
+        ({"regimes": []}, "at least one"),
+        ({"regimes": "rf"}, "be a regime"),
+        ({"regimes": 5}, "be a regime"),
+        ({"width": 0}, "positive whole"),
+    ],
+)
+def test_bad_input_is_one_line(change, told):
+    arguments = {"regimes": ls.Trained(), "width": 5, "protocol": SHORT} | change
+    with pytest.raises(ls.InvalidParameter, match=told) as caught:
+        ls.compare(TARGET, **arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_command_says_the_same(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    problem = ["compare", "quadratic", "--d", "20", "--width", "5,20", "--draws", "2"]
+    args = [*problem, "--samples", "20000", "--batch", "20", "--step-sizes", "0.01"]
+    said = CliRunner().invoke(main, args)
+    assert said.exit_code == 0 and "6 of 6 agree within 3 standard errors." in said.stdout
+    rows = json.loads(CliRunner().invoke(main, [*args, "--json"]).stdout)["rows"]
+    assert [row["regime"] for row in rows[::2]] == ["RF, σ = square", "NT, σ = square", "NN, σ = square"]
+    for out in ("a.csv", "a.nc", "a.json"):
+        assert CliRunner().invoke(main, [*args, "--out", out]).exit_code == 0
+    with xr.open_dataset("a.nc", engine="h5netcdf") as back:
+        assert float(back.z[0, 1]) == rows[1]["z"]
+    lines = [line for line in Path("a.csv").read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    assert float(list(csv.DictReader(lines))[1]["z"]) == rows[1]["z"]
+    refused = CliRunner().invoke(main, [*args, "--regime", "bayes"])
+    assert refused.exit_code == 2 and refused.stderr.count("\n") == 1
