@@ -228,27 +228,22 @@ class Trained(Network):
 
 @dataclass(frozen=True, eq=False, init=False)
 class MeanField(Network):
-    """The measure form of a network, f(x; ρ) = ∫ a σ(⟨w, x⟩) ρ(da, dw), held by particles (Montanari 2019).
+    """MF: a network as a measure, f(x; ρ) = ∫ a σ(⟨w, x⟩) ρ(da, dw), in which the risk is convex (Montanari 2019).
 
-    With `particles` of mass 1/N each it is a network of that width in mean-field scaling; the risk is convex in ρ.
+    A width of N is a measure held by N particles of mass 1/N each: a network in mean-field scaling.
 
-    >>> print(MeanField(particles=50))
-    MF, σ = relu, 50 particles
+    >>> print(MeanField())
+    MF, σ = relu
     """
 
-    particles: int
     activation: Activation
     label: ClassVar[str] = "MF"
 
-    def __init__(self, particles: int = 100, activation: Activation | str | Function = "relu") -> None:
-        object.__setattr__(self, "particles", whole_number(particles, "MeanField", "particles"))
+    def __init__(self, activation: Activation | str | Function = "relu") -> None:
         object.__setattr__(self, "activation", as_activation(activation))
         if not self.activation.has_derivative:
             must = "have a derivative that is a function: particles follow σ′"
             raise InvalidParameter.of("MeanField", "activation", must, self.activation.name)
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}, {self.particles} particles"
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +292,7 @@ class Taylor(Network):
             raise InvalidParameter.of("Taylor", "randomized", "be True or False", repr(randomized))
         object.__setattr__(self, "randomized", bool(randomized))
         if self.randomized and self.order != 2:
-            instead = "Pass randomized=False for f^(k) itself; `reports.higher_order` extracts it from a network."
+            instead = "Pass randomized=False for f^(k) itself; `lazyscope.higher_order` extracts it from a network."
             raise NoTheorem.of("Training under random signs", "order 2", f"order {self.order}", instead)
         require_smooth(self.activation, self.order)
 

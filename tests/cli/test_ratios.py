@@ -17,10 +17,11 @@ import lazyscope as ls
 from lazyscope import sweep
 from lazyscope.cli import main
 from lazyscope.errors import InvalidParameter, LazyscopeError
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Measurement
 from lazyscope.experiments.frame import experiment
 from lazyscope.experiments.frame.output import write_findings
-from lazyscope.runs.trials import Trial, assemble
-from lazyscope.sweep import content
+from lazyscope.runs.assembly import assemble
 
 TARGET, RELU = ls.LinearTarget(noise=0.5), ls.RandomFeatures("relu")
 SIZES = {"d": 20, "samples": 60, "ridge": [0.01, 0.1, 1.0]}
@@ -59,7 +60,7 @@ def test_every_argument_becomes_a_dimension_and_a_number_none():
         ("simulate", {"width": 5, "samples": 9, "ridge": 1.0}, "leaves it open: pass d"),
         ("simulate", {"width": 5, "d": 9, "ridge": 1.0}, "Pass n, for example"),
         ("simulate", {"width": 5, "d": 9, "samples": 9}, "ridge parameter of simulate"),
-        ("simulate", {"width": 5, "d": 9, "samples": 9, "ridge": 1, "protocol": ls.SGD()}, "nothing is trained by SGD"),
+        ("simulate", {"width": 5, "d": 9, "samples": 9, "ridge": 1, "protocol": ls.SGD()}, "fitted, not trained"),
         ("compare", {"width": 5, **SIZES, "protocol": ls.SGD()}, "nothing is trained by SGD"),
         ("compare", {"width": 5, **SIZES, "draws": 1}, "standard error"),
     ],
@@ -94,29 +95,38 @@ def test_a_trial_depends_on_its_own_fields_alone():
     assert np.allclose(both.risk, mean, rtol=1e-15) and np.allclose(both.stderr, error, rtol=1e-12)
 
 
-def test_trials_travel_through_a_sweep_bit_by_bit(tmp_path):
-    trials = [Trial(TARGET, RELU, 12, N, 24, (0.1, 1.0), None, k, 7) for N in (6, 18) for k in range(2)]
-    plan = sweep.Plan.of("trials", trials)
-    store = tmp_path / "trials.sqlite"
+def test_problems_of_open_dimension_travel_through_a_sweep_bit_by_bit(tmp_path):
+    sizes = {"width": (6, 18), "samples": (24,), "d": (12,), "ridge": (0.1, 1.0)}
+    runs = [Run("simulate", TARGET, RELU, sizes, number=k, seed=7) for k in range(2)]
+    plan = sweep.Plan.of("runs", runs)
+    assert len(plan.tasks) == 4
+    store = tmp_path / "runs.sqlite"
     assert sweep.run(plan, store, workers=2).complete
     with sweep.store.Store.reading(store) as opened:
-        again = opened.plan("trials")
+        again = opened.plan("runs")
         rows = opened.rows(task.key for task in plan.tasks)
     assert [task.key for task in again.tasks] == [task.key for task in plan.tasks]
-    ours = assemble(trials, [rows[task.key] for task in plan.tasks])
+    ours = assemble([task.work for task in plan.tasks], [rows[task.key] for task in plan.tasks])
     theirs = ls.simulate(TARGET, RELU, width=[6, 18], d=12, samples=24, ridge=[0.1, 1.0], draws=2, seed=7)
     # a worker holds its linear algebra to one thread, which may cost the last bits of a larger product
     xr.testing.assert_allclose(ours, theirs, rtol=1e-10)
-    with pytest.raises(LazyscopeError, match="is the work of a figure"):
-        sweep.load("trials", store)
+    (loaded,) = sweep.load("runs", store)
+    assert loaded.identical(ours)
 
 
 def test_a_field_at_its_default_leaves_the_fingerprint_alone_and_any_other_does_not():
-    trial = Trial(TARGET, RELU, 12, 6, 24, (0.1,))
-    (task,) = sweep.Plan.of("one", [trial]).tasks
+    sizes = {"width": (6,), "samples": (24,), "d": (12,), "ridge": (0.1,)}
+    run = Run("simulate", TARGET, RELU, sizes)
+    (task,) = sweep.Plan.of("one", [run]).tasks
     assert "surrogate" not in task.specification and "seed" not in task.specification
-    changes = ({"seed": 1}, {"d": 13}, {"regime": ls.RandomFeatures("relu", surrogate=True)}, {"ridge": (0.2,)})
-    keys = {sweep.Plan.of("one", [replace(trial, **change)]).tasks[0].key for change in ({}, *changes)}
+    surrogate = ls.RandomFeatures("relu", surrogate=True)
+    changes = (
+        {"seed": 1},
+        {"sizes": sizes | {"d": (13,)}},
+        {"regime": surrogate},
+        {"sizes": sizes | {"ridge": (0.2,)}},
+    )
+    keys = {sweep.Plan.of("one", [replace(run, **change)]).tasks[0].key for change in ({}, *changes)}
     assert len(keys) == 5
 
 
@@ -166,20 +176,12 @@ def test_the_best_ridge_on_the_command_line():
 
 
 @dataclass(frozen=True, eq=False)
-class Count:
-    """The smallest work there is."""
+class Count(Measurement):
+    """The smallest work there is: a subclass is all that a store needs to know."""
 
     upto: int
     number: int = 0
-    label: str = "count"
-    fidelity: ClassVar = "exact"
-
-    @property
-    def size(self):
-        return self.upto
-
-    def pieces(self):
-        return [self]
+    label: ClassVar = "count"
 
     def compute(self):
         if self.upto < 0:
@@ -188,9 +190,7 @@ class Count:
 
 
 @pytest.fixture
-def counting(monkeypatch):
-    monkeypatch.setitem(content.KINDS, "Count", Count)
-
+def counting():
     def data(size, rows):
         return {"sums": xr.Dataset({"sum": ("n", [row["sum"][0] for row in rows])}, {"n": list(size)})}
 

@@ -98,7 +98,7 @@ def test_particles_on_every_problem(kind, here):
     said = json.loads(run(*command, "--json", "--out", "a.nc", "--plot").stdout)["results"][0]
     size = {"d": 5} if kind in ("linear", "labels") else {}
     for i, N in enumerate((3, 6)):
-        result = ls.simulate(problem, ls.MeanField(N, sigma), **PLAN, **size)
+        result = ls.simulate(problem, ls.MeanField(sigma), width=N, **PLAN, **size)
         of_width = [np.ravel(said["data"][name])[i] for name in ("risk", "stderr", "train")]
         assert of_width == pytest.approx([float(result[name]) for name in ("risk", "stderr", "train")], rel=1e-6)
     assert "3" in run(*command).stdout and Path("a.nc").exists()

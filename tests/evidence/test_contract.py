@@ -32,7 +32,7 @@ def evaluate(claim, d, **options):
     if claim.fidelity == "limit":
         return ls.limit(problem, regime, **{name: RATIOS[name] for name in claim.arguments}, **method)
     if isinstance(regime, ls.MeanField):
-        size = {"d": d} if is_open(claim) else {}
+        size = {"d": d, "width": 8} if is_open(claim) else {"width": 8}
         short = ls.ParticleDescent(steps=100)
         return ls.simulate(problem, regime, samples=500, protocol=short, draws=options.get("draws", 1), **size)
     if is_open(claim):
@@ -40,9 +40,7 @@ def evaluate(claim, d, **options):
         ridge = {"ridge": RATIOS["ridge"]} if "ridge" in claim.arguments else {}
         return ls.simulate(problem, regime, **sizes, **ridge, **method, draws=options.get("draws", 1))
     if claim.fidelity == "simulate":
-        short = (
-            {"samples": 2000} if "samples" in claim.arguments else {"protocol": ls.SGD(steps=200, step_sizes=(0.01,))}
-        )
+        short = {"protocol": ls.SGD(steps=200, step_sizes=(0.01,))} if claim.protocol is ls.SGD else {"samples": 2000}
         return ls.simulate(problem, regime, width=int(RHO * d), draws=options.get("draws", 1), **short)
     return ls.exact(problem, regime, width=int(RHO * d), draws=options.get("draws", 1), seed=options.get("seed", 0))
 

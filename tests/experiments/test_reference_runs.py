@@ -7,7 +7,7 @@ import lazyscope as ls
 from lazyscope import weights
 from lazyscope.experiments.frame import references
 from lazyscope.experiments.lazy import fig1
-from lazyscope.runs.draws import assemble
+from lazyscope.runs.assembly import assemble
 from lazyscope.runs.side_by_side import agreement
 from lazyscope.sweep import Plan
 
@@ -25,7 +25,9 @@ def runs():
             tasks = Plan.of("one", panel.draws(series, "simulate", N)).tasks
             there = [task for task in tasks if task.key in rows]
             if there:
-                found[series.label, N] = assemble([t.work for t in there], [rows[t.key] for t in there], scalar=True)
+                found[series.label, N] = assemble(
+                    [t.work for t in there], [rows[t.key] for t in there], ("width", "samples")
+                )
     return found
 
 

@@ -5,9 +5,9 @@ import pytest
 
 import lazyscope as ls
 from lazyscope.evidence.registry import find
+from lazyscope.evidence.run import Run
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import GaussianFeatures, IsotropicFeatures, RandomFeatures
-from lazyscope.runs.trials import Trial
 
 pytestmark = pytest.mark.slow
 
@@ -29,6 +29,10 @@ POINTS = {
 }
 
 
+def sizes(d, psi1, psi2):
+    return {"width": (round(psi1 * d),), "samples": (round(psi2 * d),), "d": (d,)}
+
+
 def test_margins_and_errors_approach_their_limits_at_the_declared_rate(keep):
     x = np.log(DIMENSIONS) - np.mean(np.log(DIMENSIONS))
     measured, slopes = {}, {"margin": [], "error": []}
@@ -37,7 +41,7 @@ def test_margins_and_errors_approach_their_limits_at_the_declared_rate(keep):
         declared = find("limit", problem, regime, "margin").rate
         rows = {
             d: [
-                Trial(problem, regime, d, round(psi1 * d), round(psi2 * d), (), "margin", k, 11).compute()
+                Run("simulate", problem, regime, sizes(d, psi1, psi2), "margin", number=k, seed=11).compute()
                 for k in range(DRAWS)
             ]
             for d in DIMENSIONS.tolist()

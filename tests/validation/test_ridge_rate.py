@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import lazyscope as ls
+from lazyscope.evidence.run import Run
 from lazyscope.limits.ridge.regression import CLAIMS
 from lazyscope.problems import LinearTarget
-from lazyscope.runs.trials import Trial
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +26,8 @@ def test_ridge_regression_approaches_its_limit(inputs, keep):
         rows = {"risk": [], "train": []}
         for psi1, psi2, noise in POINTS:
             target = LinearTarget(noise=noise, inputs=inputs)
-            sizes = round(psi1 * d), round(psi2 * d)
-            found = [Trial(target, relu, d, *sizes, RIDGES, None, k, 1).compute() for k in range(draws)]
+            sizes = {"width": (round(psi1 * d),), "samples": (round(psi2 * d),), "d": (d,), "ridge": RIDGES}
+            found = [Run("simulate", target, relu, sizes, number=k, seed=1).compute() for k in range(draws)]
             theory = ls.limit(target, relu, psi1=psi1, psi2=psi2, ridge=RIDGES)
             for name, table in rows.items():
                 table.append(np.array([row[name] for row in found]) / theory[name].values - 1.0)

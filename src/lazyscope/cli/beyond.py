@@ -64,7 +64,7 @@ def _regimes(owner: str, options: dict[str, Any]) -> list[Network]:
         "quadratic": lambda: Taylor(2, sigma, randomized=False),
         "randomized": lambda: Taylor(2, sigma),
         "nn": lambda: Trained(sigma),
-        "mf": lambda: MeanField(activation=sigma),  # one for each width, in the end
+        "mf": lambda: MeanField(sigma),
     }
     names = [name.strip().lower() for name in options["regime"].split(",")]
     if set(names) - set(REGIMES) or len(set(names)) < len(names):

@@ -47,16 +47,8 @@ def simulate(
     **sizes: Any,
 ) -> xr.Dataset:
     """Return the risk of each number of particles; `sizes` are those of the verb."""
-    import xarray as xr
-
-    from lazyscope.checks import whole_numbers
     from lazyscope.regimes import MeanField
     from lazyscope.runs import verbs
 
-    regimes = [MeanField(N, activation) for N in whole_numbers(width, "simulate", "width").tolist()]
     n = _SAMPLES if samples is None else samples
-    found = [verbs.simulate(problem, regime, samples=n, protocol=descent, **sizes) for regime in regimes]
-    whole = xr.concat(found, "width", data_vars="all", coords="minimal", compat="override", combine_attrs="override")
-    ratio = "rho" if "rho" in whole.coords else "psi1"
-    whole = whole.assign_coords({ratio: ("width", [float(one[ratio]) for one in found])})
-    return whole.assign_attrs(regime=str(regimes[0]).rsplit(",", 1)[0])
+    return verbs.simulate(problem, MeanField(activation), width=width, samples=n, protocol=descent, **sizes)

@@ -161,7 +161,7 @@ def regimes_of(owner: str, options: dict[str, Any], asked: str | None, *, floor:
         "nt": lambda: NeuralTangent(sigma),
         "nn": lambda: Trained(sigma, **scales),
         "bayes": Bayes,
-        "mf": lambda: MeanField(1, sigma),  # one for each width, in the end
+        "mf": lambda: MeanField(sigma),
     }
     return {name: makers[name] for name in names}
 

@@ -95,10 +95,10 @@ def _interrupted(ctx: click.Context, plan: Plan, store: Path) -> NoReturn:
 
 def _show(plan: Plan, summary: Summary, store: Path) -> None:
     from lazyscope.cli.terminal import console, table
-    from lazyscope.runs.draws import Draw
+    from lazyscope.evidence.run import Run
 
-    draws = (task.work for task in plan.tasks if isinstance(task.work, Draw))
-    tasks = Counter((str(draw.problem), draw.fidelity, str(draw.regime)) for draw in draws)
+    runs = (task.work for task in plan.tasks if isinstance(task.work, Run))
+    tasks = Counter((str(run.problem), run.fidelity, str(run.regime)) for run in runs)
     grid = table("problem", "fidelity", "regime", "tasks", left=3)
     for row, count in tasks.items():
         grid.add_row(*row, str(count))

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from lazyscope.evidence import reductions
+from lazyscope.evidence.reductions import Reduction
+from lazyscope.evidence.work import Row
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+from lazyscope.protocols import TrainingProtocol
 from lazyscope.regimes import Regime
+from lazyscope.weights import generator
+
+if TYPE_CHECKING:
+    from lazyscope.evidence.run import Run
 
 Fidelity = Literal["limit", "exact", "simulate"]
 
@@ -33,18 +41,49 @@ def square_activation(problem: Any, regime: Any) -> bool:
     return bool(regime.activation.is_square)
 
 
+def unchanged(run: Run) -> Run:
+    """Return a run that leaves nothing to its claim's defaults."""
+    return run
+
+
+def at_ratios(theorem: Callable[..., Mapping[str, Any]]) -> Callable[[Run], Row]:
+    """Return how to compute a theorem f(problem, regime, *axes), whose axes broadcast against one another."""
+    return lambda run: dict(theorem(run.problem, run.regime, *run.grid()))
+
+
+def at_width(risk: Callable[..., Mapping[str, Any]]) -> Callable[[Run], Row]:
+    """Return how to compute f(problem, regime, N, rng), which draws the weights of N neurons."""
+
+    def compute(run: Run) -> Row:
+        N = run.whole("width")
+        return dict(risk(run.problem, run.regime, N, generator(run.seed, run.number, N)))
+
+    return compute
+
+
+def of_run(training: Callable[..., Mapping[str, Any]]) -> Callable[[Run], Row]:
+    """Return how to compute f(problem, regime, run), which knows the types of the problems and regimes it serves."""
+    return lambda run: dict(training(run.problem, run.regime, run))
+
+
 @dataclass(frozen=True)
 class Claim:
-    """One implemented (problem, regime) pair in one fidelity, with its source and its hypotheses.
+    """One implemented (problem, regime) pair in one fidelity: what it rests on, and how it is computed.
 
-    `evaluate` computes one point or one curve; `covers` says whether this claim serves a given pair (claims of
-    one pair are asked in order); `example(d)` is a family of instances for the contract test; `rate` is the
-    declared exponent r of a limit: one draw of `exact` lies at a distance ∝ d^−r of it, in root mean square
-    (None: the two are identical). `best_of_draws` says that draws are restarts of a minimisation, of which the
-    best counts. `finite_size` is what a simulation declares that its finite number of samples may add to the risk,
-    from its `risk`, `width`, `n`, `samples` and `trace`. `method` tells claims of one pair apart that answer different
-    questions, such as ridge regression and the largest margin: users name it. `scaled` claims are those that serve
-    `Trained(alpha=…)`, and nothing else.
+    What it rests on: `theorem`, `citations` (keys of the bibliography), `assumptions`, `erratum` where the source is
+    misprinted. `method` tells claims of one pair apart that answer different questions, such as ridge regression and
+    the largest margin; users name it. `covers` says whether this claim serves a given pair, of those that have the
+    right types; claims of one pair are asked in order. `scaled` claims serve `Trained(alpha=…)`, and nothing else.
+
+    How it is computed: `compute` makes a row from a run. `arguments` are the sizes that it takes; of these it takes
+    `arrays` all values at once, the others one by one; `optional` ones may be left out. `protocol` is the kind of
+    training that it follows, if any. `settle` writes the defaults of a run out, and refuses what contradicts itself.
+    `dims` names the axes that a variable has beside the sizes. `reduce` makes one result of several draws.
+
+    What is tested: `example(d)` is a family of instances for the contract test. `rate` is the declared exponent r of a
+    limit: one draw of `exact` lies at a distance ∝ d^−r of it, in root mean square (None: the two are identical).
+    `finite_size` is what a simulation declares that its finite number of samples may add to the risk, from its
+    `risk`, `width`, `n`, `samples` and `trace`.
     """
 
     fidelity: Fidelity
@@ -55,15 +94,24 @@ class Claim:
     citations: tuple[str, ...]
     assumptions: tuple[str, ...]
     arguments: tuple[str, ...]
-    evaluate: Callable[..., dict[str, Any]]
+    compute: Callable[[Run], Row]
     example: Example
     covers: Callable[[Any, Any], bool] = always
     erratum: str = ""
     rate: float | None = None
-    best_of_draws: bool = False
     finite_size: Callable[[dict[str, Any]], Any] | None = None
     method: str | None = None
     scaled: bool = False
+    arrays: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+    protocol: type[TrainingProtocol] | None = None
+    settle: Callable[[Run], Run] = unchanged
+    dims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    reduce: Reduction = reductions.with_reports
+
+    def __post_init__(self) -> None:
+        if self.fidelity == "limit":  # a theorem is a function of its sizes: arrays cost it nothing
+            object.__setattr__(self, "arrays", self.arguments)
 
     @property
     def key(self) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.evidence.claim import Claim, nonlinear_features, three_levels
+from lazyscope.evidence.claim import Claim, at_ratios, nonlinear_features, three_levels
 from lazyscope.limits.quadratic import PAPER, missed_by_tangent, neurons
 from lazyscope.limits.resolvent import solve, visible_energy
 from lazyscope.numerics import matrices
@@ -121,7 +121,7 @@ CLAIMS = (
             "B2: w ~ N(0, Γ), Tr(ΓΣ) = 1 (rescaled here), ‖dΓ‖ bounded",
         ),
         arguments=("rho",),
-        evaluate=random_features,
+        compute=at_ratios(random_features),
         covers=nonlinear_features,
         example=lambda d: (three_levels(d), RandomFeatures("relu")),
         erratum="Eq. 17 and the poster print ρ/(1+2ρ) for ρ/(1+ρ), which Theorem 4 gives.",
@@ -141,7 +141,7 @@ CLAIMS = (
             "N/d → ρ with Σ = I and w ~ N(0, I/d), or FixedWeights(W) with any Σ",
         ),
         arguments=("rho",),
-        evaluate=neural_tangent,
+        compute=at_ratios(neural_tangent),
         example=lambda d: (three_levels(d), NeuralTangent()),
         rate=1.0,
     ),
@@ -154,7 +154,7 @@ CLAIMS = (
         citations=PAPER,
         assumptions=(_DATA, _SIGNAL, "σ(u) = u², both layers and the offset trained; the minimum, not SGD"),
         arguments=("rho",),
-        evaluate=trained,
+        compute=at_ratios(trained),
         example=lambda d: (three_levels(d), Trained()),
         rate=1.0,
     ),
@@ -167,7 +167,7 @@ CLAIMS = (
         citations=PAPER,
         assumptions=(_DATA, _SIGNAL, "d → ∞: the log-likelihood ratio is Gaussian"),
         arguments=(),
-        evaluate=bayes,
+        compute=at_ratios(bayes),
         example=lambda d: (three_levels(d), Bayes()),
         rate=1.0,
     ),

@@ -7,7 +7,7 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.evidence.claim import Claim, exponential_quantiles, nonlinear_features
+from lazyscope.evidence.claim import Claim, at_ratios, exponential_quantiles, nonlinear_features
 from lazyscope.limits.resolvent import solve, visible_energy
 from lazyscope.numerics import matrices
 from lazyscope.problems import QuadraticTarget
@@ -104,7 +104,7 @@ CLAIMS = (
             "A2: w ~ N(0, Γ), Tr Γ = 1 (rescaled here), ‖dΓ‖ bounded",
         ),
         arguments=("rho",),
-        evaluate=random_features,
+        compute=at_ratios(random_features),
         covers=nonlinear_features,
         example=lambda d: (exponential_quantiles(d), RandomFeatures("relu")),
         rate=0.5,
@@ -118,7 +118,7 @@ CLAIMS = (
         citations=PAPER,
         assumptions=(_DATA, _PROPORTIONAL, "σ(u) = u² (+ constant)", "w ~ N(0, I/d)"),
         arguments=("rho",),
-        evaluate=neural_tangent,
+        compute=at_ratios(neural_tangent),
         example=lambda d: (exponential_quantiles(d), NeuralTangent()),
         erratum="Eq. 13 prints a sum, ρ(1−ρ)₊ + Tr(B)²/(d‖B‖²), for the product that Theorem 2 gives.",
         rate=1.0,
@@ -137,7 +137,7 @@ CLAIMS = (
             "one-pass SGD, ε → 0, then t → ∞",
         ),
         arguments=("rho",),
-        evaluate=trained,
+        compute=at_ratios(trained),
         example=lambda d: (exponential_quantiles(d), Trained()),
     ),
     Claim(
@@ -149,7 +149,7 @@ CLAIMS = (
         citations=PAPER,
         assumptions=(_DATA,),
         arguments=(),
-        evaluate=bayes,
+        compute=at_ratios(bayes),
         example=lambda d: (exponential_quantiles(d), Bayes()),
     ),
 )

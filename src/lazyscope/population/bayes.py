@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.claim import Claim, exponential_quantiles, three_levels
+from lazyscope.evidence.claim import Claim, at_ratios, exponential_quantiles, three_levels
 from lazyscope.numerics import matrices
 from lazyscope.numerics.quadrature import panels
 from lazyscope.problems import GaussianMixture, QuadraticTarget
@@ -51,7 +51,7 @@ CLAIMS = (
         citations=("ghorbani2019limitations", "gilpelaez1951"),
         assumptions=("y = ±1 with probability ½, x | y ~ N(0, Σ ∓ Δ)",),
         arguments=(),
-        evaluate=mixture,
+        compute=at_ratios(mixture),
         example=lambda d: (three_levels(d), Bayes()),
     ),
     Claim(
@@ -63,7 +63,7 @@ CLAIMS = (
         citations=("ghorbani2019limitations",),
         assumptions=("y is a function of x",),
         arguments=(),
-        evaluate=quadratic,
+        compute=at_ratios(quadratic),
         example=lambda d: (exponential_quantiles(d), Bayes()),
     ),
 )

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from lazyscope import weights
-from lazyscope.evidence.claim import Claim, exponential_quantiles, square_activation
+from lazyscope.evidence.claim import Claim, at_width, exponential_quantiles, square_activation
 from lazyscope.numerics import matrices
 from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import NeuralTangent, Trained
@@ -51,7 +51,7 @@ CLAIMS = (
             "σ(u) = u² (+ constant), first layer and offset trained",
         ),
         arguments=("width",),
-        evaluate=risk,
+        compute=at_width(risk),
         example=lambda d: (exponential_quantiles(d), Trained(alpha=3.0)),
         covers=square_activation,
         scaled=True,

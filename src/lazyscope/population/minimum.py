@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lazyscope.evidence.claim import Claim, exponential_quantiles, square_activation, three_levels
+from lazyscope.evidence.claim import Claim, at_width, exponential_quantiles, square_activation, three_levels
 from lazyscope.problems import GaussianMixture, QuadraticTarget
 from lazyscope.regimes import Trained
 
@@ -44,7 +44,7 @@ CLAIMS = (
         citations=("ghorbani2019limitations", "eckart1936"),
         assumptions=_HYPOTHESES,
         arguments=("width",),
-        evaluate=quadratic,
+        compute=at_width(quadratic),
         example=lambda d: (exponential_quantiles(d), Trained()),
         covers=square_activation,
     ),
@@ -57,7 +57,7 @@ CLAIMS = (
         citations=("ghorbani2019limitations",),
         assumptions=_HYPOTHESES,
         arguments=("width",),
-        evaluate=mixture,
+        compute=at_width(mixture),
         example=lambda d: (three_levels(d), Trained()),
         covers=square_activation,
     ),

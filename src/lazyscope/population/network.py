@@ -20,7 +20,8 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.evidence.claim import Claim, Example, exponential_quantiles, three_levels
+from lazyscope.evidence.claim import Claim, Example, at_width, exponential_quantiles, three_levels
+from lazyscope.evidence.reductions import best_of_draws
 from lazyscope.numerics import matrices
 from lazyscope.population.environment import Environment, environments, largest_cosine, project
 from lazyscope.population.kernels import pair_kernel
@@ -183,10 +184,10 @@ def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
             "σ′ in L² at every weight norm",
         ),
         arguments=("width",),
-        evaluate=risk,
+        compute=at_width(risk),
         example=example,
         covers=lambda problem, regime: regime.activation.has_derivative,
-        best_of_draws=True,
+        reduce=best_of_draws,
     )
 
 

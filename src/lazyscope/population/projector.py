@@ -10,7 +10,7 @@ import numpy as np
 
 from lazyscope import weights
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.evidence.claim import Claim, exponential_quantiles, square_activation, three_levels
+from lazyscope.evidence.claim import Claim, at_width, exponential_quantiles, square_activation, three_levels
 from lazyscope.numerics import matrices
 from lazyscope.numerics.krylov import solve
 from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
@@ -82,7 +82,7 @@ CLAIMS = (
         citations=("ghorbani2019limitations",),
         assumptions=_HYPOTHESES,
         arguments=("width",),
-        evaluate=quadratic,
+        compute=at_width(quadratic),
         example=lambda d: (exponential_quantiles(d), NeuralTangent()),
         covers=square_activation,
     ),
@@ -95,7 +95,7 @@ CLAIMS = (
         citations=("ghorbani2019limitations", "hestenes1952"),
         assumptions=_HYPOTHESES,
         arguments=("width",),
-        evaluate=mixture,
+        compute=at_width(mixture),
         example=lambda d: (three_levels(d), NeuralTangent()),
         covers=square_activation,
     ),

@@ -18,7 +18,7 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.evidence.claim import Claim, Example, exponential_quantiles, nonlinear_features, three_levels
+from lazyscope.evidence.claim import Claim, Example, at_width, exponential_quantiles, nonlinear_features, three_levels
 from lazyscope.population.environment import Environment, environments, largest_cosine, project
 from lazyscope.population.kernels import pair_kernel
 from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
@@ -135,7 +135,7 @@ def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
         citations=("ghorbani2019limitations", "price1958", "cho2009kernel"),
         assumptions=("n = ∞: the population optimum over the second layer", "σ in L² at every weight norm"),
         arguments=("width",),
-        evaluate=risk,
+        compute=at_width(risk),
         example=example,
         covers=nonlinear_features,
     )

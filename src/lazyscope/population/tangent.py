@@ -21,7 +21,7 @@ from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NotConverged
-from lazyscope.evidence.claim import Claim, Example, exponential_quantiles, three_levels
+from lazyscope.evidence.claim import Claim, Example, at_width, exponential_quantiles, three_levels
 from lazyscope.numerics import matrices
 from lazyscope.numerics.krylov import Solution, solve
 from lazyscope.population.environment import Environment, Projected, environments, largest_cosine, project
@@ -158,7 +158,7 @@ def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
             "σ′ in L² at every weight norm",
         ),
         arguments=("width",),
-        evaluate=risk,
+        compute=at_width(risk),
         example=example,
     )
 

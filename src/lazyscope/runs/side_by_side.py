@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ from lazyscope.progress import report, within
 from lazyscope.protocols import SGD
 from lazyscope.regimes import Regime
 from lazyscope.runs import verbs
+from lazyscope.runs.assembly import answer
+from lazyscope.runs.verbs import run_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -139,12 +141,13 @@ def compare(
             must = f"be left out: {type(problem).__name__} has its own" if name == "d" else "be left out here"
             raise InvalidParameter.of("compare", name, must, repr(value)[:60])
     columns = []
+    how = {"samples": samples, "protocol": protocol, "seed": seed}
     for i, regime in enumerate(some):
         results: dict[str, xr.Dataset] = {}
         for j, verb in enumerate(_VERBS):
             report(3 * i + j, 3 * len(some), f"{regime.label}, {verb}")
             with within(), suppress(NoTheorem):
-                results[verb] = _result(verb, problem, regime, widths, draws, seed, samples, protocol)
+                results[verb] = _result(verb, problem, regime, widths, draws, how)
         if not results:
             find("limit", problem, regime)  # says why there is nothing
         columns.append(_column(problem, widths, results))
@@ -206,23 +209,16 @@ def _against_limit(problem: Problem, regime: Regime, widths: NDArray[np.int64], 
 
 
 def _result(
-    verb: Fidelity,
-    problem: SizedProblem,
-    regime: Regime,
-    widths: NDArray[np.int64],
-    draws: int,
-    seed: int,
-    samples: int | None,
-    protocol: SGD | None,
+    verb: Fidelity, problem: SizedProblem, regime: Regime, widths: NDArray[np.int64], draws: int, how: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return one verb's answer."""
+    """Return one verb's answer; of `how` it takes what its claim knows."""
     claim = find(verb, problem, regime)
-    if verb == "limit":
-        return verbs.limit(problem, regime, rho=widths / problem.d)
-    if verb == "exact":
-        return verbs.exact(problem, regime, width=widths, draws=draws, seed=seed)
-    how = protocol if "protocol" in claim.arguments else None
-    return verbs.simulate(problem, regime, width=widths, draws=draws, seed=seed, samples=samples, protocol=how)
+    given: dict[str, Any] = {"rho": widths / problem.d} if verb == "limit" else {"width": widths}
+    if verb == "simulate":
+        given["samples"] = how["samples"]
+    protocol = how["protocol"] if claim.protocol is SGD else None
+    run, scalar = run_of(verb, problem, regime, given, protocol=protocol, seed=how["seed"], claim=claim)
+    return answer(run, 1 if verb == "limit" else draws, scalar)
 
 
 def _column(problem: SizedProblem, widths: NDArray[np.int64], results: dict[str, xr.Dataset]) -> xr.Dataset:

@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lazyscope.errors import LazyscopeError, NotConverged
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
 from lazyscope.files import check_output, replacing, tidy, write_csv
-from lazyscope.runs.draws import Draw, Row, assemble
+from lazyscope.runs.assembly import assemble
 from lazyscope.sweep.content import canonical
 from lazyscope.sweep.plan import Plan, Task
 from lazyscope.sweep.store import Store
@@ -76,11 +78,11 @@ def _collect(plan: Plan | str | None, store: str | os.PathLike[str], partial: bo
         )
     found = _Collected(whole, versions, [], [], [])
     for group in _groups(whole.tasks):
-        name = f"{_draw(group[0]).fidelity} {_draw(group[0]).regime}"
-        missing = dict.fromkeys(_draw(task).widths[0] for task in group if task.key not in rows)
+        name = f"{_run(group[0]).fidelity} {_run(group[0]).regime}"
+        missing = dict.fromkeys(_run(task).whole("width") for task in group if task.key not in rows)
         if missing:
             found.omitted.append(f"{name}: N = {', '.join(map(str, missing))} (not finished)")
-        complete = [task for task in group if _draw(task).widths[0] not in missing]
+        complete = [task for task in group if _run(task).whole("width") not in missing]
         if complete:
             _append(found, complete, rows, name, partial)
     if not found.datasets:
@@ -90,18 +92,18 @@ def _collect(plan: Plan | str | None, store: str | os.PathLike[str], partial: bo
 
 def _append(found: _Collected, tasks: Sequence[Task], rows: dict[str, Row], name: str, partial: bool) -> None:
     try:
-        found.datasets.append(assemble([_draw(task) for task in tasks], [rows[task.key] for task in tasks]))
+        found.datasets.append(assemble([_run(task) for task in tasks], [rows[task.key] for task in tasks]))
     except NotConverged as error:
         if not partial:
             raise
         found.omitted.append(f"{name}: {error}")
     else:
-        found.dimensions.append(_draw(tasks[0]).problem.d)
+        found.dimensions.append(_run(tasks[0]).d)
 
 
-def _draw(task: Task) -> Draw:
-    """Return the draw of a task; the other kinds of work belong to figures, which read their rows themselves."""
-    if not isinstance(task.work, Draw):
+def _run(task: Task) -> Run:
+    """Return the run of a task; the other kinds of work belong to figures, which read their rows themselves."""
+    if not isinstance(task.work, Run):
         raise LazyscopeError(f"{task.work.label} is the work of a figure: its results are those that the figure wrote.")
     return task.work
 
@@ -110,12 +112,13 @@ def _groups(tasks: Sequence[Task]) -> list[list[Task]]:
     """Return the tasks of one Dataset together: all but width and draw is the same, and every width has all draws."""
     settings: dict[str, dict[int, list[Task]]] = {}
     for task in tasks:
-        written = json.loads(task.specification) | {"widths": None, "number": None}
-        settings.setdefault(canonical(written), {}).setdefault(_draw(task).widths[0], []).append(task)
+        written = json.loads(task.specification) | {"number": None}
+        written["sizes"] = written["sizes"] | {"width": None}
+        settings.setdefault(canonical(written), {}).setdefault(_run(task).whole("width"), []).append(task)
     groups: dict[tuple[str, tuple[int, ...]], list[Task]] = {}
     for setting, widths in settings.items():
         for some in widths.values():
-            numbers = tuple(sorted(_draw(task).number for task in some))
+            numbers = tuple(sorted(_run(task).number for task in some))
             groups.setdefault((setting, numbers), []).extend(some)
     return list(groups.values())
 

@@ -95,6 +95,8 @@ class Encoder:
             return value
         if isinstance(value, (list, tuple)):
             return [self.encode(item) for item in value]
+        if isinstance(value, Mapping):
+            return {str(name): self.encode(item) for name, item in value.items()}
         if isinstance(value, np.ndarray):
             return {"array": self._digest(value)}
         if isinstance(value, Activation):
@@ -103,7 +105,7 @@ class Encoder:
         if not isinstance(value, (Work, Problem, Regime, TrainingProtocol, FixedWeights)) or not is_dataclass(value):
             must = "be made of work, problems, regimes, protocols and named activations"
             raise InvalidParameter.of("sweep", "work", must, kind)
-        given = {field.name: getattr(value, field.name) for field in fields(value)}
+        given = {f.name: getattr(value, f.name) for f in fields(value) if f.metadata.get("stored", True)}
         usual = defaults(kind)
         return {"kind": kind} | {
             name: self.encode(item) for name, item in given.items() if not _same(item, usual[name])
@@ -157,6 +159,8 @@ class Decoder:
             return value
         if "array" in value:
             return self._arrays[value["array"]]
+        if "kind" not in value:
+            return {name: self.decode(item) for name, item in value.items()}
         text = canonical(value)
         if text not in self._built:
             self._built[text] = self._build(value)

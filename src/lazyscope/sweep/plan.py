@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 from lazyscope.checks import whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter
+from lazyscope.evidence.claim import Fidelity
+from lazyscope.evidence.registry import find
+from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Work
-from lazyscope.problems.base import SizedProblem
-from lazyscope.protocols import SGD
+from lazyscope.problems.base import Problem
+from lazyscope.protocols import TrainingProtocol
 from lazyscope.regimes import Regime
-from lazyscope.runs.draws import Draw
+from lazyscope.runs.verbs import run_of
 from lazyscope.sweep.content import Array, Encoder, canonical, digest
 
 NUMERICS: dict[str, str] = {"exact": "1", "simulate": "1"}
@@ -70,23 +73,28 @@ class Plan:
     def grid(
         cls,
         name: str,
-        problems: Sequence[SizedProblem],
+        problems: Sequence[Problem],
         regimes: Sequence[Regime],
-        fidelities: Sequence[Literal["exact", "simulate"]] = ("exact",),
+        fidelities: Sequence[Fidelity] = ("exact",),
         *,
         widths: Any,
         draws: int = 1,
         seed: int = 0,
-        samples: int | None = None,
-        protocol: SGD | None = None,
+        samples: Any = None,
+        d: Any = None,
+        ridge: Any = None,
+        method: str | None = None,
+        protocol: TrainingProtocol | None = None,
     ) -> Plan:
         """Return the plan of every combination; one that no verb serves is refused now, not in the middle of the night.
 
-        Random features are fitted to `samples`; SGD follows `protocol` or, without one, the paper's on `samples`.
+        Each combination takes what its claim knows of the sizes: random features are fitted to `samples`; SGD follows
+        `protocol` or, without one, the paper's on `samples`.
         """
         for fidelity in fidelities:
             if fidelity not in tuple(NUMERICS):
                 raise InvalidParameter.of("Plan", "fidelity", f"be {' or '.join(NUMERICS)}", repr(fidelity))
+        given = {"samples": samples, "d": d, "ridge": ridge}
         sizes = tuple(dict.fromkeys(whole_numbers(widths, "Plan", "widths").ravel().tolist()))
         numbers = range(whole_number(draws, "Plan", "draws"))
         total = len(problems) * len(regimes) * len(fidelities) * len(sizes) * len(numbers)
@@ -94,14 +102,12 @@ class Plan:
             raise InvalidParameter.of(
                 "Plan", "tasks", f"be at most {_MOST:,}", f"{total:,}", "Use fewer draws or widths."
             )
-        seed = whole_number(seed, "Plan", "seed", least=0)
-        samples = None if samples is None else whole_number(samples, "Plan", "samples")
         some = (
-            replace(draw, number=number, **_settings(draw, samples, protocol))
+            run.at(number=number)
             for problem in problems
             for regime in regimes
             for fidelity in fidelities
-            for draw in [Draw(fidelity, problem, regime, sizes, seed=seed)]
+            for run in [_run(fidelity, problem, regime, {"width": sizes, **given}, protocol, method, seed)]
             for number in numbers
         )
         return cls.of(name, some)
@@ -117,12 +123,23 @@ class Plan:
         return digest(" ".join(task.key for task in self.tasks))
 
 
-def _settings(draw: Draw, samples: int | None, protocol: SGD | None) -> dict[str, Any]:
-    """Return what a draw takes of the two: an exact value neither, a fit the samples, SGD the protocol before them."""
-    arguments = draw.claim.arguments
-    if draw.fidelity == "exact":
-        return {}
-    return {"protocol": protocol} if protocol is not None and "protocol" in arguments else {"samples": samples}
+def _run(
+    fidelity: Fidelity,
+    problem: Problem,
+    regime: Regime,
+    given: Mapping[str, Any],
+    protocol: TrainingProtocol | None,
+    method: str | None,
+    seed: int,
+) -> Run:
+    """Return the run of one combination; it takes what its claim knows of the grid, SGD the protocol before samples."""
+    claim = find(fidelity, problem, regime, method)
+    sizes = {name: value for name, value in given.items() if name in claim.arguments}
+    trained = claim.protocol is not None and isinstance(protocol, claim.protocol)
+    if trained:
+        sizes = {name: value for name, value in sizes.items() if name != "samples" or "samples" not in claim.optional}
+    run, _ = run_of(fidelity, problem, regime, sizes, method=method, protocol=protocol if trained else None, seed=seed)
+    return run
 
 
 def _task(work: Work, encoder: Encoder) -> Task:

@@ -20,8 +20,8 @@ from urllib.parse import quote
 import numpy as np
 
 from lazyscope.errors import InvalidParameter, LazyscopeError, UnreadableFile
+from lazyscope.evidence.work import Row
 from lazyscope.files import check_folder, jsonable, replacing
-from lazyscope.runs.draws import Row
 from lazyscope.sweep import lock
 from lazyscope.sweep.content import Array, Decoder, array_digest, canonical, defaults, digest, portable
 from lazyscope.sweep.plan import Plan, Task

@@ -7,13 +7,19 @@ import pytest
 from scipy.special import gammaln
 
 import lazyscope as ls
+from lazyscope.evidence.run import Run
 from lazyscope.numerics.ridge_path import ridge_path
 from lazyscope.problems import LinearTarget
-from lazyscope.runs.trials import Trial
 from lazyscope.training.linear.zonal import Zonal
 
 RELU = ls.RandomFeatures("relu")
 NOISY_LINEAR = ls.RandomFeatures("relu", surrogate=True)
+
+
+def of_draw(problem, regime, sizes, ridge, number, seed):
+    d, N, n = sizes
+    given = {"width": (N,), "samples": (n,), "d": (d,), "ridge": ridge}
+    return Run("simulate", problem, regime, given, number=number, seed=seed).compute()
 
 
 def unit_rows(rng, n, d):
@@ -103,7 +109,7 @@ def test_moments_keep_all_of_the_energy():
 @pytest.mark.parametrize("inputs", ["sphere", "gaussian"])
 def test_the_exact_error_is_the_sampled_one(regime, inputs):
     target = LinearTarget(signal=1.2, noise=0.4, nonlinear=0.6, inputs=inputs)
-    draws = [Trial(target, regime, 30, 40, 70, (0.01, 0.5), None, k, 5).compute() for k in range(60)]
+    draws = [of_draw(target, regime, (30, 40, 70), (0.01, 0.5), k, 5) for k in range(60)]
     gap = np.array([row["tested"] - row["risk"] for row in draws])
     error = gap.std(axis=0, ddof=1) / np.sqrt(len(gap))
     assert np.all(np.abs(gap.mean(axis=0)) < 4 * error)
@@ -168,10 +174,10 @@ def test_what_gaussian_inputs_change():
 
 def test_one_seed_one_number_whatever_else_is_asked_for():
     target = LinearTarget(noise=0.5, nonlinear=0.2)
-    one = Trial(target, RELU, 20, 30, 25, (0.1,), None, 3, 7).compute()
-    again = Trial(target, RELU, 20, 30, 25, (0.1,), None, 3, 7).compute()
-    more = Trial(target, RELU, 20, 30, 25, (0.0, 0.1, 2.0), None, 3, 7).compute()
-    other = Trial(target, RELU, 20, 30, 25, (0.1,), None, 4, 7).compute()
+    one = of_draw(target, RELU, (20, 30, 25), (0.1,), 3, 7)
+    again = of_draw(target, RELU, (20, 30, 25), (0.1,), 3, 7)
+    more = of_draw(target, RELU, (20, 30, 25), (0.0, 0.1, 2.0), 3, 7)
+    other = of_draw(target, RELU, (20, 30, 25), (0.1,), 4, 7)
     for name in ("risk", "bias", "variance", "train", "tested"):
         assert one[name] == again[name] and one[name] != other[name]
         assert one[name][0] == pytest.approx(more[name][1], rel=1e-9)

@@ -69,13 +69,13 @@ CASES = {
 @pytest.mark.parametrize(("problem", "size", "loss"), CASES.values(), ids=CASES)
 def test_risks_are_what_the_problems_say_they_are(problem, size, loss):
     """The particles that the verb trained, rebuilt, on samples that are drawn here and scored by definition."""
-    regime = ls.MeanField(N)
-    result = ls.simulate(problem, regime, samples=SAMPLES, protocol=SHORT, seed=3, **size)
+    regime = ls.MeanField()
+    result = ls.simulate(problem, regime, width=N, samples=SAMPLES, protocol=SHORT, seed=3, **size)
     rng = generator(3, 0, 0)
     X, y = source_of(problem, D, rng).labelled(SAMPLES, rng)
     mean, scale = y.mean(), y.std()
     sample = Sample(np.array(X, dtype=np.float32), ((y - mean) / scale).astype(np.float32))
-    rho, path = descend(sample, regime, bound=3.0, steps=120, rng=generator(3, 0, N))
+    rho, path = descend(sample, regime, N, bound=3.0, steps=120, rng=generator(3, 0, N))
 
     def f(x):
         return mean + scale * (np.maximum(x @ rho.W, 0.0) @ rho.a / N + float(rho.c))
@@ -90,7 +90,7 @@ def test_risks_are_what_the_problems_say_they_are(problem, size, loss):
 
 @pytest.mark.parametrize(("problem", "size", "loss"), CASES.values(), ids=CASES)
 def test_descent_lowers_the_risk_and_draws_have_a_standard_error(problem, size, loss):
-    result = ls.simulate(problem, ls.MeanField(20), samples=1000, draws=3, protocol=SHORT, **size)
+    result = ls.simulate(problem, ls.MeanField(), width=20, samples=1000, draws=3, protocol=SHORT, **size)
     trace = result.trace.values
     assert result.trace.dims == ("step",) and result.step.values[-1] == 120
     assert np.all(np.diff(trace) < 1e-5) and trace[-1] == pytest.approx(float(result.train), rel=1e-5)
@@ -98,7 +98,7 @@ def test_descent_lowers_the_risk_and_draws_have_a_standard_error(problem, size, 
     trivial = {"LinearLabels": 0.5, "LinearTarget": 1.5**2}.get(type(problem).__name__, 1.0)
     assert float(result.risk) < 0.9 * trivial
     assert float(result.stderr) == pytest.approx(result.risk_draws.values.std(ddof=1) / np.sqrt(3))
-    single = ls.simulate(problem, ls.MeanField(20), samples=1000, protocol=SHORT, **size)
+    single = ls.simulate(problem, ls.MeanField(), width=20, samples=1000, protocol=SHORT, **size)
     assert float(single.risk) == result.risk_draws.values[0] and "stderr" not in single
 
 
@@ -106,7 +106,7 @@ def test_descent_is_projected_gradient_descent():
     """Twelve steps against a plain loop in float64 that knows the risk only, and takes its gradient by differences."""
     problem, n, rate, bound, few = ls.SparseParity(3), 24, 0.3, 0.7, 3
     sample = Sample.of(problem, n, 0, 0)
-    rho, path = descend(sample, ls.MeanField(few, "tanh"), bound=bound, steps=12, rng=generator(0, 0, few), rate=rate)
+    rho, path = descend(sample, ls.MeanField("tanh"), few, bound=bound, steps=12, rng=generator(0, 0, few), rate=rate)
     X, y = sample.X.astype(float), sample.y.astype(float)
     W = generator(0, 0, few).standard_normal((3, few))
     state = np.concatenate([np.zeros(few), (W / np.linalg.norm(W, axis=0)).ravel(), [0.0]])
@@ -165,20 +165,23 @@ def test_the_minimum_over_measures_against_least_squares_on_a_grid(problem, name
 
 def test_wider_measures_learn_a_parity_that_few_particles_cannot():
     few, many = (
-        ls.simulate(ls.SparseParity(8), ls.MeanField(N), samples=1000, draws=2, protocol=ls.ParticleDescent(300))
+        ls.simulate(
+            ls.SparseParity(8), ls.MeanField(), width=N, samples=1000, draws=2, protocol=ls.ParticleDescent(300)
+        )
         for N in (2, 60)
     )
     assert float(many.risk) < 0.02 < 0.3 < float(few.risk)
 
 
 def test_one_seed_one_number_and_width_is_the_number_of_particles():
-    target, regime = ls.QuadraticTarget(B), ls.MeanField(4)
-    one, same = (ls.simulate(target, regime, samples=100, protocol=SHORT, seed=s) for s in (1, 1))
+    target, regime = ls.QuadraticTarget(B), ls.MeanField()
+    one, same = (ls.simulate(target, regime, width=4, samples=100, protocol=SHORT, seed=s) for s in (1, 1))
     assert one.identical(same) and int(one.width) == 4 and float(one.rho) == 0.8
-    assert one.identical(ls.simulate(target, regime, width=4, samples=100, protocol=SHORT, seed=1))
-    other = ls.simulate(target, regime, samples=100, protocol=SHORT, seed=2)
+    both = ls.simulate(target, regime, width=[2, 4], samples=100, protocol=SHORT, seed=1)
+    assert float(both.risk.sel(width=4)) == float(one.risk) and both.trace.dims == ("width", "step")
+    other = ls.simulate(target, regime, width=4, samples=100, protocol=SHORT, seed=2)
     assert float(other.risk) != float(one.risk)
-    opened = ls.simulate(ls.LinearLabels(), regime, d=2, samples=100, protocol=SHORT)
+    opened = ls.simulate(ls.LinearLabels(), regime, width=4, d=2, samples=100, protocol=SHORT)
     assert float(opened.psi1) == 2.0 and float(opened.psi2) == 50.0
 
 
@@ -197,19 +200,20 @@ def test_no_rate_is_fitted_where_nothing_is_left():
     assert bool(found.certified) and np.all(found.excess < 1e-5) and "exponent" not in found
 
 
-PARITY, MF = ls.SparseParity(4), ls.MeanField(3)
+PARITY, MF = ls.SparseParity(4), ls.MeanField()
 BAD = {
-    "no samples": lambda: ls.simulate(PARITY, MF),
-    "one sample": lambda: ls.simulate(ls.QuadraticTarget([1.0]), MF, samples=1),
-    "one class": lambda: ls.simulate(ls.LinearLabels(), MF, d=3, samples=1),
-    "two widths": lambda: ls.simulate(PARITY, MF, samples=50, width=[3, 4]),
-    "another width": lambda: ls.simulate(PARITY, MF, samples=50, width=4),
-    "ridge": lambda: ls.simulate(ls.LinearTarget(), MF, d=5, samples=50, ridge=0.1),
-    "method": lambda: ls.simulate(ls.LinearLabels(), MF, d=5, samples=50, method="margin"),
-    "d of its own": lambda: ls.simulate(PARITY, MF, samples=50, d=4),
-    "no d": lambda: ls.simulate(ls.LinearTarget(), MF, samples=50),
-    "d too small": lambda: ls.simulate(ls.LinearTarget(nonlinear=1.0), MF, d=1, samples=50),
-    "SGD": lambda: ls.simulate(PARITY, MF, samples=50, protocol=ls.SGD()),
+    "no samples": lambda: ls.simulate(PARITY, MF, width=3),
+    "one sample": lambda: ls.simulate(ls.QuadraticTarget([1.0]), MF, width=3, samples=1),
+    "one class": lambda: ls.simulate(ls.LinearLabels(), MF, width=3, d=3, samples=1),
+    "no particles": lambda: ls.simulate(PARITY, MF, samples=50, width=0),
+    "half a particle": lambda: ls.simulate(PARITY, MF, samples=50, width=1.5),
+    "width left out": lambda: ls.simulate(PARITY, MF, samples=50),
+    "ridge": lambda: ls.simulate(ls.LinearTarget(), MF, width=3, d=5, samples=50, ridge=0.1),
+    "method": lambda: ls.simulate(ls.LinearLabels(), MF, width=3, d=5, samples=50, method="margin"),
+    "d of its own": lambda: ls.simulate(PARITY, MF, width=3, samples=50, d=4),
+    "no d": lambda: ls.simulate(ls.LinearTarget(), MF, width=3, samples=50),
+    "d too small": lambda: ls.simulate(ls.LinearTarget(nonlinear=1.0), MF, width=3, d=1, samples=50),
+    "SGD": lambda: ls.simulate(PARITY, MF, width=3, samples=50, protocol=ls.SGD()),
     "protocol of particles": lambda: ls.simulate(
         ls.QuadraticTarget([1.0]), ls.Trained(), width=1, protocol=ls.ParticleDescent()
     ),
@@ -219,9 +223,9 @@ BAD = {
     "of particles, open": lambda: ls.simulate(
         ls.LinearTarget(), ls.RandomFeatures("relu"), d=5, width=2, samples=9, ridge=0.1, protocol=ls.ParticleDescent()
     ),
-    "correlated inputs": lambda: ls.simulate(ls.GaussianMixture([0.1, 0.1], [1.0, 2.0]), MF, samples=50),
-    "draws": lambda: ls.simulate(PARITY, MF, samples=50, draws=0),
-    "huge": lambda: ls.simulate(PARITY, MF, samples=10**15),
+    "correlated inputs": lambda: ls.simulate(ls.GaussianMixture([0.1, 0.1], [1.0, 2.0]), MF, width=3, samples=50),
+    "draws": lambda: ls.simulate(PARITY, MF, width=3, samples=50, draws=0),
+    "huge": lambda: ls.simulate(PARITY, MF, width=3, samples=10**15),
     "no width": lambda: ls.simulate(ls.QuadraticTarget([1.0]), ls.Trained()),
     "limit": lambda: ls.limit(ls.QuadraticTarget([1.0]), MF, rho=1.0),
     "exact": lambda: ls.exact(PARITY, MF, width=3),

@@ -59,7 +59,7 @@ def test_compiled_and_plain_arithmetic_agree():
     sample = Sample.of(MIXTURE, 600, 0, 0)
     ends = []
     for sigma in ("relu", ls.Activation(lambda u: np.maximum(u, 0.0), kinks=(0.0,))):
-        rho, risks = descend(sample, MeanField(7, sigma), bound=2.0, steps=40, rng=np.random.default_rng(5), rate=0.05)
+        rho, risks = descend(sample, MeanField(sigma), 7, bound=2.0, steps=40, rng=np.random.default_rng(5), rate=0.05)
         ends.append((rho.W, risks))
     assert np.allclose(ends[0][1], ends[1][1], rtol=1e-4) and np.allclose(ends[0][0], ends[1][0], atol=1e-3)
 
@@ -80,7 +80,7 @@ def test_two_threads_make_the_same_steps_bit_for_bit(name, monkeypatch):
 
 def test_descent_goes_down_and_stays_in_its_set():
     rho, risks = descend(
-        Sample.of(TARGET, 300, 0, 0), MeanField(10), bound=1.5, steps=300, rng=np.random.default_rng(0)
+        Sample.of(TARGET, 300, 0, 0), MeanField(), 10, bound=1.5, steps=300, rng=np.random.default_rng(0)
     )
     assert risks[0] == pytest.approx(1.0, abs=1e-5) and np.all(np.diff(risks) < 2e-6)
     assert np.all(np.abs(rho.a) <= 1.5) and np.all(np.linalg.norm(rho.W, axis=0) <= 1.0 + 1e-5)
@@ -89,7 +89,7 @@ def test_descent_goes_down_and_stays_in_its_set():
 def test_the_risk_is_convex_in_the_measure_and_not_in_the_weights():
     sigma, sample = ls.Activation("relu"), Sample.of(TARGET, 300, 0, 0)
     first, second = (
-        descend(sample, MeanField(6), bound=4.0, steps=200, rng=np.random.default_rng(k))[0] for k in (0, 1)
+        descend(sample, MeanField(), 6, bound=4.0, steps=200, rng=np.random.default_rng(k))[0] for k in (0, 1)
     )
     X, y = sample.X.astype(float), sample.y.astype(float)
 
@@ -175,9 +175,7 @@ def test_atoms_and_masses():
 
 
 BAD = {
-    "no particles": lambda: MeanField(particles=0),
-    "half a particle": lambda: MeanField(particles=1.5),
-    "sign": lambda: MeanField(10, "sign"),
+    "sign": lambda: MeanField("sign"),
     "bound": lambda: mean_field(TARGET, bound=0.0),
     "particles": lambda: mean_field(TARGET, particles=[0, 4]),
     "samples": lambda: mean_field(TARGET, samples=0),
@@ -186,7 +184,8 @@ BAD = {
     "correlated inputs": lambda: mean_field(ls.GaussianMixture([0.1, 0.1], [1.0, 2.0]), particles=[2], draws=1),
     "rate": lambda: descend(
         Sample.of(TARGET, 50, 0, 0),
-        MeanField(3, "square"),
+        MeanField("square"),
+        3,
         bound=9.0,
         steps=300,
         rng=np.random.default_rng(0),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.beyond.coupling_numbers import QUANTITIES, CouplingDraw, assemble
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import LOOKS, style
 
 if TYPE_CHECKING:

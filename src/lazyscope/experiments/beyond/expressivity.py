@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.beyond.expressivity_numbers import DELTA, ExpressivityDraw, assemble
 from lazyscope.problems import RidgeMonomial, SparseParity
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import LOOKS, style
 from lazyscope.training.taylor.construction import express, monomials
 from lazyscope.training.taylor.model import TaylorModel

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.beyond.higher_order_numbers import HigherOrderDraw, assemble
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import LOOKS, scale_colour, style
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.beyond.landscape_numbers import DescentDraw, LandscapeDraw, assemble_landscape
 from lazyscope.problems import SparseParity
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import LOOKS, style
 
 if TYPE_CHECKING:

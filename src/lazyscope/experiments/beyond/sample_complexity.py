@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.beyond.learners import LEARNERS
 from lazyscope.experiments.beyond.sample_complexity_numbers import SampleComplexityDraw, assemble, curves, gain
 from lazyscope.problems import RidgeMonomial, SparseParity
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import LOOKS, style
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.dynamics.traces import TraceDraw, assemble
 from lazyscope.experiments.frame.drawing import name_ends, shade
 from lazyscope.limits.flow.curve import flow
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import LOOKS, RISK, style
 from lazyscope.runs.verbs import exact
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.checks import FloatArray
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.dynamics.traces import StairsDraw
 from lazyscope.experiments.exponents import over_draws
 from lazyscope.limits.flow.curve import beginning, flow
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
 from lazyscope.regimes import Trained
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import LOOKS, RISK, scale_colour, style
 from lazyscope.runs.verbs import limit
 

@@ -14,13 +14,13 @@ import numpy as np
 
 from lazyscope import weights
 from lazyscope.errors import InvalidParameter, NotConverged
-from lazyscope.evidence.work import Measurement
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Measurement, Row
 from lazyscope.limits.sgd.finite_step import finite_step
 from lazyscope.problems import QuadraticTarget
 from lazyscope.progress import report
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, Trained
-from lazyscope.runs.draws import Draw, Row
 from lazyscope.runs.side_by_side import as_normal
 from lazyscope.training.sgd import population
 from lazyscope.training.sgd.square import SquareNetworks
@@ -65,8 +65,9 @@ class TraceDraw(Measurement):
         protocol = self.protocol
         if len(protocol.step_sizes) != 1:
             raise InvalidParameter.of("TraceDraw", "protocol", "have one step size", protocol.step_sizes)
-        run = Draw(
-            "simulate", self.problem, self.regime, (self.width,), self.number, self.seed, protocol=protocol
+        sizes = {"width": (self.width,)}
+        run = Run(
+            "simulate", self.problem, self.regime, sizes, None, protocol, number=self.number, seed=self.seed
         ).compute()
         line = finite_step(
             self.problem,

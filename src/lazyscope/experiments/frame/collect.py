@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lazyscope.errors import NoTheorem
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.design import Panel, Series, line_at
 from lazyscope.runs import verbs
-from lazyscope.runs.draws import Draw, Row, assemble
+from lazyscope.runs.assembly import assemble
 from lazyscope.runs.side_by_side import agreement
 
 if TYPE_CHECKING:
@@ -107,7 +109,7 @@ def _value(result: xr.Dataset, name: str) -> float:
     return float(result[name][0]) if name in result else np.nan
 
 
-def _agreement(exact: xr.Dataset, dot: xr.Dataset, crosses: Sequence[Draw], rows: Sequence[Row]) -> dict[str, float]:
+def _agreement(exact: xr.Dataset, dot: xr.Dataset, crosses: Sequence[Run], rows: Sequence[Row]) -> dict[str, float]:
     """Return how far a dot lies from its cross. A cross with more draws lends those that the dot has, one by one."""
     draws = dot.sizes.get("draw", 1)
     if draws == 1:  # the paper's SGD: no standard error, the finite-size term alone

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from lazyscope.errors import LazyscopeError
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.collect import panel_data
 from lazyscope.experiments.frame.design import Panel
 from lazyscope.experiments.frame.references import Reference
-from lazyscope.runs.draws import Row
 from lazyscope.sweep import Plan, Task, run
 from lazyscope.sweep.store import Store
 

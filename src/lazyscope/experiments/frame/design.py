@@ -9,10 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from lazyscope.checks import whole_numbers
+from lazyscope.evidence.run import Run
 from lazyscope.problems import SizedProblem
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
-from lazyscope.runs.draws import Draw
 
 SEED = 0
 RATIOS = (0.1, 0.15, 0.25, 0.4, 0.65, 1.0, 2.0, 4.5, 10.0)
@@ -91,16 +91,16 @@ class Panel:
     floor: bool = False
     seed: int = field(default=SEED)
 
-    def draws(self, series: Series, fidelity: Literal["exact", "simulate"], N: int) -> list[Draw]:
+    def draws(self, series: Series, fidelity: Literal["exact", "simulate"], N: int) -> list[Run]:
         """Return the draws of one cross or of one dot; none where there is no such thing."""
-        dots = series.dots
+        dots, sizes = series.dots, {"width": (N,)}
         if fidelity == "exact":
-            return [
-                Draw("exact", self.problem, series.regime, (N,), k, self.seed) for k in range(series.crosses.get(N, 0))
-            ]
-        how = (dots.samples, dots.protocol)
-        count = dots.draws if N in dots.widths else 0
-        return [Draw("simulate", self.problem, series.regime, (N,), k, self.seed, *how) for k in range(count)]
+            crosses = range(series.crosses.get(N, 0))
+            return [Run("exact", self.problem, series.regime, sizes, number=k, seed=self.seed) for k in crosses]
+        if dots.samples is not None:
+            sizes["samples"] = (dots.samples,)
+        first = Run("simulate", self.problem, series.regime, sizes, protocol=dots.protocol, seed=self.seed)
+        return [first.at(number=k) for k in range(dots.draws if N in dots.widths else 0)]
 
     @property
     def widths(self) -> list[int]:

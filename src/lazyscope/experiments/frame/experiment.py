@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from lazyscope.errors import LazyscopeError
-from lazyscope.runs.draws import Row
+from lazyscope.evidence.work import Row
 from lazyscope.sweep import Plan, Task, Work, run
 from lazyscope.sweep.store import Store
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import GaussianFeatures, IsotropicFeatures, RandomFeatures
-from lazyscope.runs.draws import Row
-from lazyscope.runs.trials import Trial
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
@@ -35,13 +35,11 @@ class Setting:
     draws: int
 
     @property
-    def trials(self) -> list[Trial]:
+    def trials(self) -> list[Run]:
         """The work, width by width."""
-        return [
-            Trial(self.problem, self.regime, self.d, N, self.samples, (), "margin", number)
-            for N in self.widths
-            for number in range(self.draws)
-        ]
+        sizes = {"width": self.widths, "samples": (self.samples,), "d": (self.d,)}
+        first = Run("simulate", self.problem, self.regime, sizes, "margin")
+        return [part.at(number=number) for part in first.parts() for number in range(self.draws)]
 
     def data(self, rows: Sequence[Row]) -> xr.Dataset:
         """Return means, standard errors and limits at the dots, with every draw of margin and error."""

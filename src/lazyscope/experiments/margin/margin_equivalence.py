@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import LOOKS, style
-from lazyscope.runs.trials import Trial
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,7 +62,7 @@ PRESETS = {
 }
 
 
-def work(size: Size) -> list[Trial]:
+def work(size: Size) -> list[Run]:
     """Return the trials of every activation, kind, dimension and width."""
     return [trial for setting in size.settings.values() for trial in setting.trials]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import FLOOR, LOOKS, style
-from lazyscope.runs.trials import Trial
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,7 +62,7 @@ PRESETS = {
 }
 
 
-def work(size: Size) -> list[Trial]:
+def work(size: Size) -> list[Run]:
     """Return the trials of every dimension and width."""
     return [trial for setting in size.settings for trial in setting.trials]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import IsotropicFeatures, RandomFeatures
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import scale_colour, style
-from lazyscope.runs.trials import Trial
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -72,10 +72,17 @@ PRESETS = {
 }
 
 
-def work(size: Size) -> list[Trial]:
+def work(size: Size) -> list[Run]:
     """Return the trials of every point."""
     return [
-        Trial(size.problem, _REGIMES[name], d, N, n, (), "margin", number)
+        Run(
+            "simulate",
+            size.problem,
+            _REGIMES[name],
+            {"width": (N,), "samples": (n,), "d": (d,)},
+            "margin",
+            number=number,
+        )
         for name, d, N, n in size.grid()
         for number in range(size.draws)
     ]

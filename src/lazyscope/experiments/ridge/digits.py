@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.ridge.digits_numbers import PIXELS, DigitsDraw
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import LOOKS, style
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import scale_colour, style
-from lazyscope.runs.trials import Trial
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -47,7 +47,7 @@ class Size:
 PRESETS = {"quick": Size("half a minute", d=80), "paper": Size("ten minutes", d=300, draws=24)}
 
 
-def work(size: Size) -> list[Trial]:
+def work(size: Size) -> list[Run]:
     """Return the trials of every width."""
     return size.setting.trials
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import LOOKS, style
-from lazyscope.runs.trials import Trial
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,7 +62,7 @@ class Size:
 PRESETS = {"quick": Size("one minute", (25, 100), (60, 30)), "paper": Size("ten minutes", (50, 400), (120, 24))}
 
 
-def work(size: Size) -> list[Trial]:
+def work(size: Size) -> list[Run]:
     """Return the trials of every kind, dimension and width."""
     return ridge_dots.all_trials(size.settings)
 

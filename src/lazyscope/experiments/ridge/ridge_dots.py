@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.draws import Row
-from lazyscope.runs.trials import Trial
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
@@ -37,13 +37,11 @@ class Setting:
     draws: int
 
     @property
-    def trials(self) -> list[Trial]:
+    def trials(self) -> list[Run]:
         """The work, width by width."""
-        return [
-            Trial(self.problem, self.regime, self.d, N, self.samples, self.ridges, None, number)
-            for N in self.widths
-            for number in range(self.draws)
-        ]
+        sizes = {"width": self.widths, "samples": (self.samples,), "d": (self.d,), "ridge": self.ridges}
+        first = Run("simulate", self.problem, self.regime, sizes)
+        return [part.at(number=number) for part in first.parts() for number in range(self.draws)]
 
     def data(self, rows: Sequence[Row], lines: NDArray[np.float64] | None = None) -> xr.Dataset:
         """Return dots, `risk` and its like with standard errors, and the limit: at the dots, and along `lines` of N/n.
@@ -93,7 +91,7 @@ def widths_at(ratios: Sequence[float], samples: int) -> tuple[int, ...]:
     return tuple(sorted({max(1, round(ratio * samples)) for ratio in ratios}))
 
 
-def all_trials(settings: Mapping[str, Setting]) -> list[Trial]:
+def all_trials(settings: Mapping[str, Setting]) -> list[Run]:
     """Return the work of several panels, one after the other."""
     return [trial for setting in settings.values() for trial in setting.trials]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.limits.ridge.optimal import optimal_ridge
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import scale_colour, style
-from lazyscope.runs.trials import Trial
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Size:
 PRESETS = {"quick": Size("half a minute", d=80), "paper": Size("five minutes", d=300, draws=32)}
 
 
-def work(size: Size) -> list[Trial]:
+def work(size: Size) -> list[Run]:
     """Return the trials of every panel and width; each has all ridges."""
     return ridge_dots.all_trials(size.settings)
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import FLOOR, scale_colour, style
-from lazyscope.runs.trials import Trial
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Size:
 PRESETS = {"quick": Size("one minute", d=60), "paper": Size("ten minutes", d=200, draws=24)}
 
 
-def work(size: Size) -> list[Trial]:
+def work(size: Size) -> list[Run]:
     """Return the trials of every panel and width."""
     return ridge_dots.all_trials(size.settings)
 

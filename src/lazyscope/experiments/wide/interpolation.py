@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.checks import FloatArray
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.wide.interpolation_numbers import InterpolationDraw, assemble, plan
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import LOOKS, style
 from lazyscope.training.linear.interpolate import KINDS, Kind
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.exponents import exponents
 from lazyscope.experiments.wide.lazy_to_rich_numbers import LazyToRichDraw, assemble
 from lazyscope.limits.flow.curve import flow
 from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import Trained
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import LOOKS, RISK, scale_colour, style
 from lazyscope.runs.verbs import exact
 

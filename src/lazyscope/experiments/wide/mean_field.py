@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lazyscope.evidence.work import Row
 from lazyscope.experiments.wide.mean_field_numbers import ParticlesDraw, assemble, between
 from lazyscope.problems import GaussianMixture
-from lazyscope.runs.draws import Row
 from lazyscope.runs.pictures import LOOKS, scale_colour, style
 
 if TYPE_CHECKING:

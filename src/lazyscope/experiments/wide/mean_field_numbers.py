@@ -63,9 +63,9 @@ class ParticlesDraw(Measurement):
 
     def descended(self) -> tuple[Particles, FloatArray]:
         """Descend."""
-        regime = MeanField(self.particles, self.activation)
+        regime = MeanField(self.activation)
         rng = generator(self.seed, 1 + self.number, self.particles)
-        return descend(self.sample(), regime, bound=self.bound, steps=self.steps, rng=rng)
+        return descend(self.sample(), regime, self.particles, bound=self.bound, steps=self.steps, rng=rng)
 
     def compute(self) -> Row:
         """Return the risk at log-spaced steps; for the minimum, risk and gap atom by atom."""
@@ -128,7 +128,7 @@ def mean_field(
     (True, True)
     """
     widths = np.unique(whole_numbers(particles, "mean_field", "particles")).tolist()
-    find("simulate", problem, MeanField(widths[0], activation))
+    find("simulate", problem, MeanField(activation))
     dimension_of(problem, d, "mean_field")
     n, atoms, draws = (
         whole_number(value, "mean_field", name)

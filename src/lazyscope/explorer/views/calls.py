@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
+from lazyscope.evidence.reductions import stderr_name
 from lazyscope.evidence.registry import find
 from lazyscope.explorer.views.picture import record
 from lazyscope.problems import Problem
@@ -54,9 +55,8 @@ class Call:
 
     def values(self, result: Any, variable: str) -> tuple[Any, Any]:
         """Return a variable of its result, and the standard error: None from a single draw."""
-        from lazyscope.runs.trials import stderr_of
-
-        return result[variable].values, stderr_of(result, variable)
+        error = stderr_name(variable)
+        return result[variable].values, result[error].values if error in result else None
 
     def source(self) -> str:
         """Write the call; the problem is the variable `problem`."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.claim import Claim
-from lazyscope.evidence.registry import find
+from lazyscope.evidence.run import Run
 from lazyscope.explorer.views.base import State
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
@@ -142,8 +142,7 @@ def record(claim: Claim) -> dict[str, Any]:
 def curve(
     problem: Problem, regime: Regime, axes: Mapping[str, Any], method: str | None = None
 ) -> tuple[Claim, dict[str, FloatArray]]:
-    """Evaluate a limit along one axis: the verb without xarray, which labels a line more slowly than it is computed."""
-    claim = find("limit", problem, regime, method)
-    grids = np.ix_(*(np.atleast_1d(np.asarray(axes[name], dtype=np.float64)) for name in claim.arguments))
-    found = claim.evaluate(problem, regime, *grids)
-    return claim, {name: np.ravel(value) for name, value in found.items()}
+    """Compute the row of a limit along one axis; labelling it would take longer than the numbers do."""
+    sizes = {name: tuple(np.atleast_1d(np.asarray(values, dtype=np.float64)).tolist()) for name, values in axes.items()}
+    run = Run("limit", problem, regime, sizes, method)
+    return run.claim, {name: np.ravel(value) for name, value in run.compute().items()}

@@ -29,7 +29,7 @@ import numpy as np
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
-from lazyscope.evidence.claim import Claim
+from lazyscope.evidence.claim import Claim, at_ratios
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import Bayes, GaussianFeatures, IsotropicFeatures, RandomFeatures
 
@@ -172,7 +172,7 @@ CLAIMS = (
             _BELOW,
         ),
         arguments=("psi1", "psi2"),
-        evaluate=random_features,
+        compute=at_ratios(random_features),
         example=lambda d: (LinearLabels(4.0), RandomFeatures("relu")),
         rate=0.5,
         method="margin",
@@ -186,7 +186,7 @@ CLAIMS = (
         citations=(PAPER,),
         assumptions=(_DATA, "u ~ N(0, I)", _PROPORTIONAL, _BELOW),
         arguments=("psi1", "psi2"),
-        evaluate=given_features,
+        compute=at_ratios(given_features),
         example=lambda d: (LinearLabels(4.0), IsotropicFeatures()),
         rate=0.5,
         method="margin",
@@ -200,7 +200,7 @@ CLAIMS = (
         citations=(PAPER,),
         assumptions=(_DATA, "u ~ N(0, Σ), its spectrum and alignment with the score given", _PROPORTIONAL, _BELOW),
         arguments=("psi1", "psi2"),
-        evaluate=given_features,
+        compute=at_ratios(given_features),
         example=lambda d: (LinearLabels(4.0), GaussianFeatures(np.array([0.5, 2.0]))),
         rate=0.5,
         method="margin",
@@ -214,7 +214,7 @@ CLAIMS = (
         citations=(PAPER,),
         assumptions=(_DATA,),
         arguments=(),
-        evaluate=bayes,
+        compute=at_ratios(bayes),
         example=lambda d: (LinearLabels(4.0), Bayes()),
     ),
 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NoTheorem
-from lazyscope.evidence.claim import Claim
+from lazyscope.evidence.claim import Claim, at_ratios
 from lazyscope.limits.ridge.fixed_point import FixedPoint, solve
 from lazyscope.problems import LinearTarget, Problem
 from lazyscope.regimes import RandomFeatures, Regime
@@ -112,7 +112,7 @@ CLAIMS = (
             "λ > 0; ridge = 0 is λ → 0 after the limit, infinite at ψ₁ = ψ₂",
         ),
         arguments=("psi1", "psi2", "ridge"),
-        evaluate=random_features,
+        compute=at_ratios(random_features),
         example=lambda d: (LinearTarget(noise=0.5), RandomFeatures("relu")),
         erratum="The talk prints ζ = b₁²/b⋆² for ζ = b₁/b⋆.",
         rate=0.5,

@@ -7,7 +7,6 @@ memory O(N²) whatever n, 2ndN + nN² flops in float32. σ is centred and there 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,8 @@ from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter
-from lazyscope.evidence.claim import Claim, Example, exponential_quantiles, nonlinear_features, three_levels
+from lazyscope.evidence.claim import Claim, Example, exponential_quantiles, nonlinear_features, of_run, three_levels
+from lazyscope.evidence.run import Run
 from lazyscope.numerics.blas import threads_for
 from lazyscope.numerics.normals import Float32
 from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
@@ -24,42 +24,37 @@ from lazyscope.progress import report
 from lazyscope.regimes import RandomFeatures
 from lazyscope.training.sgd.stream import Law, batches, draw, law_of
 
+_FITTED, _TESTED = 500_000, 10_000  # samples of the paper, §4
 _BLOCK = 4096  # samples at once: features of 74 MB at N = 4500
 
 
-def risks(
-    problem: GaussianProblem,
-    regime: RandomFeatures,
-    widths: Sequence[int],
-    samples: int,
-    test: int,
-    seed: int,
-    number: int,
-) -> dict[str, FloatArray]:
-    """Fit each width on its own stream of `samples`, and test it on `test` fresh ones."""
-    law = law_of(problem)
-    tested, trained = [], []
-    for N in widths:
-        if samples < N:
-            must = f"be at least the number of features, N = {N}"
-            raise InvalidParameter.of("simulate", "samples", must, samples, "Pass more samples, or a smaller width.")
-        memory = 4.0 * (N * N * 4.0 + _BLOCK * (2.0 * N + law.d))
-        fits_in_memory(memory, f"The normal equations at N = {N}", "Use a smaller width.")
-        rng = weights.generator(seed, number, N)
-        W = law.see(weights.draw(problem, regime, N, rng))
-        features = Features(W.astype(np.float32), regime.activation)
-        with threads_for(min(samples, _BLOCK) * N * max(N // 2, law.d)):
-            a, fitted = fit(law, features, samples, rng)
-            tested.append(mean_loss(law, features, a, test, rng) / law.energy)
-        trained.append(fitted / law.energy)
-    return {"risk": np.array(tested), "train": np.array(trained)}
+def risk(problem: GaussianProblem, regime: RandomFeatures, run: Run) -> dict[str, FloatArray]:
+    """Fit N random features to a stream of n samples, and test them on 10⁴ fresh ones."""
+    law, N, samples = law_of(problem), run.whole("width"), run.whole("samples")
+    if samples < N:
+        must = f"be at least the number of features, N = {N}"
+        raise InvalidParameter.of("simulate", "samples", must, samples, "Pass more samples, or a smaller width.")
+    memory = 4.0 * (N * N * 4.0 + _BLOCK * (2.0 * N + law.d))
+    fits_in_memory(memory, f"The normal equations at N = {N}", "Use a smaller width.")
+    rng = weights.generator(run.seed, run.number, N)
+    W = law.see(weights.draw(problem, regime, N, rng))
+    features = Features(W.astype(np.float32), regime.activation)
+    with threads_for(min(samples, _BLOCK) * N * max(N // 2, law.d)):
+        a, fitted = fit(law, features, samples, rng)
+        tested = mean_loss(law, features, a, _TESTED, rng)
+    return {"risk": np.array(tested / law.energy), "train": np.array(fitted / law.energy)}
+
+
+def with_samples(run: Run) -> Run:
+    """Write the paper's number of samples out where none is given."""
+    return run if "samples" in run.sizes else run.at(sizes={**run.sizes, "samples": (_FITTED,)})
 
 
 class Features:
     """Φ: x ↦ σ(Wx) − λ₀ in float32."""
 
     def __init__(self, W: Float32, sigma: Activation) -> None:
-        from scipy.linalg.blas import sgemm  # the BLAS of the rank-k update too: see `square.Pack`
+        from scipy.linalg.blas import sgemm  # the BLAS of the rank-k update too: see `training.sgd.pack`
 
         self.W, self.sigma, self.sgemm = W, sigma, sgemm
         self.centre = np.float32(sigma.hermite(0))
@@ -137,7 +132,9 @@ def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
         citations=("ghorbani2019limitations",),
         assumptions=("n samples, fresh; tested on fresh ones", "Σ = I for the mixture"),
         arguments=("width", "samples"),
-        evaluate=risks,
+        optional=("samples",),
+        settle=with_samples,
+        compute=of_run(risk),
         example=example,
         covers=nonlinear_features,
         finite_size=finite_size,

@@ -14,14 +14,15 @@ for nonlinear and noisy linear features.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.evidence.claim import Claim
+from lazyscope.evidence.claim import Claim, of_run
+from lazyscope.evidence.reductions import averaged
+from lazyscope.evidence.run import Run
 from lazyscope.numerics.hard_margin import HardMargin, solve
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import GaussianFeatures, IsotropicFeatures, RandomFeatures, Regime
@@ -33,16 +34,7 @@ TESTED = 20_000
 _BLOCK = 2000
 
 
-def random_features(
-    problem: LinearLabels,
-    regime: RandomFeatures,
-    d: int,
-    width: int,
-    samples: int,
-    ridge: Sequence[float],
-    seed: int,
-    number: int,
-) -> dict[str, FloatArray]:
+def random_features(problem: LinearLabels, regime: RandomFeatures, run: Run) -> dict[str, FloatArray]:
     """Draw weights and data, find the margin on random features, and test what attains it.
 
     Flops 2ndN + those of `hard_margin`, and 4·10⁴dN for the test of nonlinear features; memory 8(3nN + (N + n)d) bytes.
@@ -50,10 +42,10 @@ def random_features(
     if regime.weights is not None:
         instead = "Leave weights out."
         raise NoTheorem.of("Simulation of LinearLabels", "weights uniform on the sphere", "other weights", instead)
-    N, n = width, samples
+    d, N, n = run.d, run.whole("width"), run.whole("samples")
     size = 8.0 * (3.0 * n * N + 2.0 * n * min(n, N) + (N + n) * d) + 4.0 * _BLOCK * (d + 2.0 * N)
     fits_in_memory(size, f"The margin of n = {n} samples on N = {N} features", "Use smaller sizes.")
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number, N, n, d)))
+    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(run.number, N, n, d)))
     W = unit_rows(rng.standard_normal((N, d)))
     X = rng.standard_normal((n, d))  # β₀ along the first axis: nothing else has a direction
     y = labels(problem, X[:, 0], rng)
@@ -68,20 +60,13 @@ def random_features(
 
 
 def given_features(
-    problem: LinearLabels,
-    regime: IsotropicFeatures | GaussianFeatures,
-    d: int,
-    width: int,
-    samples: int,
-    ridge: Sequence[float],
-    seed: int,
-    number: int,
+    problem: LinearLabels, regime: IsotropicFeatures | GaussianFeatures, run: Run
 ) -> dict[str, FloatArray]:
     """Draw N Gaussian features and their labels; d only names the ratios. K eigenvalues are repeated N/K times each."""
-    N, n = width, samples
+    d, N, n = run.d, run.whole("width"), run.whole("samples")
     fits_in_memory(8.0 * (3.0 * n * N + 2.0 * n * min(n, N)), f"n = {n} samples of N = {N} features", "Use fewer.")
     root, share = _spectrum(regime, N)
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number, N, n, d)))
+    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(run.number, N, n, d)))
     G = rng.standard_normal((n, N))
     toward = np.sqrt(share)
     score = G @ toward + np.sqrt(max(0.0, 1.0 - float(share.sum()))) * rng.standard_normal(n)
@@ -152,7 +137,7 @@ def _row(found: HardMargin, error: float) -> dict[str, FloatArray]:
     return {name: np.asarray(value) for name, value in values.items()}
 
 
-def _claim(regime: type[Regime], features: str, evaluate: Any, example: Any) -> Claim:
+def _claim(regime: type[Regime], features: str, training: Any, example: Any) -> Claim:
     return Claim(
         fidelity="simulate",
         problem=LinearLabels,
@@ -162,7 +147,8 @@ def _claim(regime: type[Regime], features: str, evaluate: Any, example: Any) -> 
         citations=("lawson1974", "montanari2019generalization"),
         assumptions=("n samples, fresh; no offset is fitted", features, "not separable: margin 0, a = 0, error 1/2"),
         arguments=("width", "samples", "d"),
-        evaluate=evaluate,
+        reduce=averaged,
+        compute=of_run(training),
         example=example,
         method="margin",
     )

@@ -13,14 +13,15 @@ the first fit is the bias, the energy of the second the variance, as the theorem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.evidence.claim import Claim
+from lazyscope.evidence.claim import Claim, of_run
+from lazyscope.evidence.reductions import averaged
+from lazyscope.evidence.run import Run
 from lazyscope.numerics.ridge_path import ridge_path
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
@@ -31,27 +32,18 @@ _TESTED, _BLOCK = 2048, 512  # fresh samples for `tested`, and how many of them 
 _FEWEST_DIMENSIONS = 3  # below it the law of one coordinate has no density that quadrature could use
 
 
-def risks(
-    problem: LinearTarget,
-    regime: RandomFeatures,
-    d: int,
-    width: int,
-    samples: int,
-    ridge: Sequence[float],
-    seed: int,
-    number: int,
-) -> dict[str, FloatArray]:
+def risks(problem: LinearTarget, regime: RandomFeatures, run: Run) -> dict[str, FloatArray]:
     """Draw weights and data, fit every ridge, and return the exact errors, beside the sampled one.
 
     Memory 8(nN + 2·min(n, N)² + N²) bytes; flops nN(2d + m) + 4m³/3 + 2N²d + … with m = min(n, N), a few seconds at
     n = N = 2400.
     """
+    d, N, n, ridge = run.d, run.whole("width"), run.whole("samples"), run.sizes["ridge"]
     _check(regime, d)
-    N, n = width, samples
     smaller = min(n, N)
     size = 8.0 * (3.0 * n * N + 2.0 * smaller**2 + 2.0 * N * N + (n + N) * (d + 4.0 * len(ridge)))
     fits_in_memory(size, f"Ridge regression with N = {N} features on n = {n} samples", "Use smaller sizes.")
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number, N, n, d)))
+    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(run.number, N, n, d)))
     world = World.draw(problem, d, rng)
     W = unit_rows(rng.standard_normal((N, d)))
     X, linear, rest = world.samples(n, rng)
@@ -154,7 +146,9 @@ CLAIMS = (
             "w uniform on the sphere ‖w‖ = 1, σ centred; at least three dimensions",
         ),
         arguments=("width", "samples", "d", "ridge"),
-        evaluate=risks,
+        arrays=("ridge",),
+        reduce=averaged,
+        compute=of_run(risks),
         example=lambda d: (LinearTarget(noise=0.5), RandomFeatures("relu")),
     ),
 )

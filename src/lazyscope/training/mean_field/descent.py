@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.evidence.claim import Claim, exponential_quantiles, three_levels
+from lazyscope.evidence.claim import Claim, exponential_quantiles, of_run, three_levels
+from lazyscope.evidence.reductions import traced
+from lazyscope.evidence.run import Run
 from lazyscope.problems import GaussianMixture, LinearLabels, LinearTarget, QuadraticTarget, RidgeMonomial, SparseParity
-from lazyscope.problems.base import Problem
+from lazyscope.problems.base import Problem, SizedProblem
 from lazyscope.protocols import ParticleDescent
 from lazyscope.regimes import MeanField
 from lazyscope.training.mean_field.particles import Sample, descend
@@ -26,22 +28,21 @@ _TESTED, _BLOCK = 10_000, 2000  # fresh samples, and how many of them at once
 _POINTS = 40  # of the trace, log-spaced
 
 
-def risks(
-    problem: Problem, regime: MeanField, d: int, samples: int, protocol: ParticleDescent, seed: int, number: int
-) -> dict[str, NDArray[Any]]:
+def risks(problem: Problem, regime: MeanField, run: Run) -> dict[str, NDArray[Any]]:
     """Draw nature and n samples, descend from a random start, and test on 10⁴ fresh samples.
 
     `risk` is the problem's own; `train` and `trace`, at log-spaced `step`s, are the squared error on the n samples over
     that of the best constant. 4ndN flops a step (`particles`).
     """
-    N = regime.particles
+    d, N, samples, seed, number = run.d, run.whole("width"), run.whole("samples"), run.seed, run.number
+    protocol = run.protocol if isinstance(run.protocol, ParticleDescent) else ParticleDescent()
     memory = 28.0 * (samples + _BLOCK) * d + 12.0 * N * (d + _BLOCK)
     fits_in_memory(memory, f"{N} particles on n = {samples} samples", "Use fewer.")
     rng = generator(seed, number, 0)
     source = source_of(problem, d, rng)
     sample, mean, scale = Sample.centred(*source.labelled(samples, rng))
     start = generator(seed, number, N)
-    rho, path = descend(sample, regime, bound=protocol.bound, steps=protocol.steps, rng=start)
+    rho, path = descend(sample, regime, N, bound=protocol.bound, steps=protocol.steps, rng=start)
     wanted, found = [], []
     for _ in range(_TESTED // _BLOCK):
         X, y = source.fresh(_BLOCK, rng)
@@ -62,6 +63,11 @@ def at_points(path: FloatArray, steps: int) -> tuple[FloatArray, FloatArray]:
     return points.astype(np.float64), path[np.minimum(points, len(path) - 1)]
 
 
+def with_protocol(run: Run) -> Run:
+    """Write the default descent out."""
+    return run if run.protocol is not None else run.at(protocol=ParticleDescent())
+
+
 def _claim(problem: type[Problem], example: Any, measured: str) -> Claim:
     return Claim(
         fidelity="simulate",
@@ -75,9 +81,13 @@ def _claim(problem: type[Problem], example: Any, measured: str) -> Claim:
             "a in [−A, A] and w in the unit ball, from a = 0 and w uniform on the sphere; σ has a derivative",
             f"`risk` on 10⁴ fresh samples: {measured}",
         ),
-        arguments=("particles", "samples", "protocol"),
-        evaluate=risks,
-        example=lambda d: (example(d), MeanField(8)),
+        arguments=("width", "samples") if issubclass(problem, SizedProblem) else ("width", "samples", "d"),
+        protocol=ParticleDescent,
+        settle=with_protocol,
+        dims={"trace": ("step",)},
+        reduce=traced,
+        compute=of_run(risks),
+        example=lambda d: (example(d), MeanField()),
     )
 
 

@@ -91,7 +91,14 @@ class Particles:
 
 
 def descend(
-    sample: Sample, regime: MeanField, *, bound: float, steps: int, rng: np.random.Generator, rate: float | None = None
+    sample: Sample,
+    regime: MeanField,
+    N: int,
+    *,
+    bound: float,
+    steps: int,
+    rng: np.random.Generator,
+    rate: float | None = None,
 ) -> tuple[Particles, FloatArray]:
     """Descend from random positions; return the particles and the risk before each step, and after the last.
 
@@ -99,14 +106,14 @@ def descend(
     4ndN flops a step in float32 on two threads, and two passes over what is in the cache; nothing of size nN is held.
     """
     d = sample.X.shape[1]
-    rho = Particles.start(d, regime.particles, rng)
+    rho = Particles.start(d, N, rng)
     size = rate if rate is not None else stable_rate(sample, regime.activation, bound)
     descent = Descent(sample, regime.activation, rho)
     risks: list[float] = []
     with threads_for(0):
         while len(risks) <= steps:
             if len(risks) % 50 == 0:
-                report(len(risks), 0, f"{regime.particles} particles, step {len(risks):,} of {steps:,}")
+                report(len(risks), 0, f"{N} particles, step {len(risks):,} of {steps:,}")
             last = len(risks) == steps
             risk = descent.step(0.0 if last else size, bound)
             if rate is None and risks and not risk <= risks[-1] * (1.0 + 1e-6):

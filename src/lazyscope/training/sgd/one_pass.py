@@ -14,8 +14,10 @@ import numpy as np
 
 from lazyscope import weights
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.errors import NotConverged
-from lazyscope.evidence.claim import Claim, exponential_quantiles, three_levels
+from lazyscope.errors import InvalidParameter, NotConverged
+from lazyscope.evidence.claim import Claim, exponential_quantiles, of_run, three_levels
+from lazyscope.evidence.reductions import best_step_size
+from lazyscope.evidence.run import Run
 from lazyscope.numerics.blas import threads_for
 from lazyscope.numerics.normals import Float32
 from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
@@ -91,15 +93,10 @@ def _tested(law: Law, pack: Pack, X: Float32, y: Float32) -> FloatArray:
     return np.where(pack.alive, total / len(X) / law.energy, np.inf)
 
 
-def risks(
-    problem: GaussianProblem,
-    regime: Trained | NeuralTangent,
-    widths: Sequence[int],
-    protocol: SGD,
-    seed: int,
-    number: int,
-) -> dict[str, FloatArray]:
+def risks(problem: GaussianProblem, regime: Trained | NeuralTangent, run: Run) -> dict[str, FloatArray]:
     """Train all widths at all step sizes side by side, for one draw of the weights and of the stream."""
+    protocol, widths, seed, number = run.protocol, run.widths, run.seed, run.number
+    assert isinstance(protocol, SGD)  # `with_protocol` has seen to it
     law, sizes = law_of(problem), protocol.step_sizes
     _fits(problem.d, widths, protocol)
     starts = [_weights(law, problem, regime, seed, number, N) for N in widths]
@@ -121,6 +118,20 @@ def risks(
             "Pass protocol=SGD(step_sizes=…) with smaller ones; small batches need them."
         )
     return {"samples": result.samples, "trace": trace, "tested": result.tested.reshape(len(widths), len(sizes))}
+
+
+def with_protocol(run: Run) -> Run:
+    """Write the paper's protocol out where none is given; a number of samples says how many steps it makes."""
+    protocol = run.protocol or SGD.paper(run.problem, run.regime)
+    assert isinstance(protocol, SGD)  # what the claim follows
+    if "samples" not in run.sizes:
+        return run.at(protocol=protocol)
+    samples = run.whole("samples")
+    if samples < protocol.batch:
+        must = f"fill at least one batch of {protocol.batch}"
+        raise InvalidParameter.of("simulate", "samples", must, samples)
+    sizes = {name: values for name, values in run.sizes.items() if name != "samples"}
+    return run.at(sizes=sizes, protocol=replace(protocol, steps=samples // protocol.batch))
 
 
 def finite_size(result: dict[str, Any]) -> FloatArray:
@@ -186,8 +197,14 @@ def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTa
         theorem="one-pass SGD (the paper's protocol" + (", Theorem 3's algorithm with batches)" if quadratic else ")"),
         citations=("ghorbani2019limitations",),
         assumptions=("fresh samples, each used once", "σ has a derivative", *(() if quadratic else ("Σ = I",))),
-        arguments=("width", "protocol"),
-        evaluate=risks,
+        arguments=("width", "samples"),
+        optional=("samples",),
+        arrays=("width",),
+        protocol=SGD,
+        settle=with_protocol,
+        dims={"trace": ("step_size", "samples"), "tested": ("step_size",)},
+        reduce=best_step_size,
+        compute=of_run(risks),
         example=lambda d: (example(d), regime()),
         covers=_covers,
         finite_size=finite_size,

@@ -6,14 +6,14 @@ layer fixed). Parities are trained with the logistic loss, monomials with the sq
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged
-from lazyscope.evidence.claim import Claim
+from lazyscope.evidence.claim import Claim, of_run
+from lazyscope.evidence.run import Run
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.problems.base import Problem
 from lazyscope.protocols import NoisySGD
@@ -23,34 +23,26 @@ from lazyscope.training.taylor.randomized import Fit, train
 from lazyscope.weights import generator
 
 Target = SparseParity | RidgeMonomial
-_TESTED_AT_ONCE = 2000
+_TESTED, _TESTED_AT_ONCE = 10_000, 2000
 
 
-def risks(
-    problem: Target,
-    regime: Network,
-    widths: Sequence[int],
-    samples: int,
-    test: int,
-    seed: int,
-    number: int,
-    protocol: NoisySGD | None = None,
-) -> dict[str, FloatArray]:
-    """Train each width on the same n samples; test it on fresh ones.
+def risk(problem: Target, regime: Network, run: Run) -> dict[str, FloatArray]:
+    """Train a network of width m on n samples, the same for every width, and test it on 10⁴ fresh ones.
 
     `risk` is the classification error over ½ (parity) or the squared error over the target's variance (monomial), both
     against the noiseless target; `train` the mean loss over the last tenth of the steps; `norm` ‖B_x W‖_{2,4}.
     """
-    X, y = problem.sample(samples, _data(seed, number, 0))
-    X_test, _ = problem.sample(test, _data(seed, number, 1))
-    row: dict[str, list[float]] = {"risk": [], "train": [], "norm": [], "step_size": []}
-    for m in widths:
-        fit, step_size = fitted(problem, regime, m, X, y, seed, number, protocol)
-        row["risk"].append(measured(problem, fit, X_test, _training(seed, number, m, 1)))
-        row["train"].append(float(np.mean(fit.trace[-max(1, len(fit.trace) // 10) :])))
-        row["norm"].append(fit.norm)
-        row["step_size"].append(step_size)
-    return {name: np.array(column) for name, column in row.items()}
+    m, seed, number = run.whole("width"), run.seed, run.number
+    protocol = run.protocol if isinstance(run.protocol, NoisySGD) else None
+    X, y = problem.sample(run.whole("samples"), _data(seed, number, 0))
+    X_test, _ = problem.sample(_TESTED, _data(seed, number, 1))
+    fit, step_size = fitted(problem, regime, m, X, y, seed, number, protocol)
+    return {
+        "risk": np.array(measured(problem, fit, X_test, _training(seed, number, m, 1))),
+        "train": np.array(np.mean(fit.trace[-max(1, len(fit.trace) // 10) :])),
+        "norm": np.array(fit.norm),
+        "step_size": np.array(step_size),
+    }
 
 
 def fitted(
@@ -134,8 +126,9 @@ def _claim(problem: type[Problem], regime: type[Regime]) -> Claim:
             "σ ∈ C² with σ″ Lipschitz (Assumption A), for models of order 2",
             f"n samples, ‖x‖ = √d; {'logistic' if parity else 'square'} loss; tested on fresh samples",
         ),
-        arguments=("width", "samples", "training"),
-        evaluate=risks,
+        arguments=("width", "samples"),
+        protocol=NoisySGD,
+        compute=of_run(risk),
         example=lambda d: (SparseParity(d) if parity else RidgeMonomial(d, 3, alpha=0.5), _EXAMPLES[regime]),
         covers=_isotropic,
     )

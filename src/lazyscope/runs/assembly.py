@@ -1,0 +1,132 @@
+"""The one loop over runs, and the one way from their rows to a labelled Dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.evidence.reductions import Variable
+from lazyscope.evidence.results import dataset
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
+from lazyscope.problems.base import SizedProblem
+from lazyscope.progress import report
+from lazyscope.protocols import SGD
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+_ONE_VALUE = ("samples", "d")  # sizes that are no dimension of a result, unless several values are asked for
+
+
+def answer(run: Run, draws: int = 1, scalar: Collection[str] = _ONE_VALUE) -> xr.Dataset:
+    """Compute every draw of a run, telling the progress, and return the labelled result."""
+    plan = [part.at(number=number) for part in run.settled().parts() for number in range(draws)]
+    rows: list[Row] = []
+    for part in plan:
+        report(len(rows), len(plan), f"{part.label}, draw {part.number + 1} of {draws}")
+        rows.append(part.compute())
+    report(len(plan), len(plan), "done")
+    return assemble(plan, rows, scalar)
+
+
+def assemble(runs: Sequence[Run], rows: Sequence[Row], scalar: Collection[str] = _ONE_VALUE) -> xr.Dataset:
+    """Return one result from runs that differ in their sizes and number alone.
+
+    Dimensions named in `scalar`, of one value each, are left out.
+    """
+    first = runs[0].settled()
+    claim = first.claim
+    given = [name for name in claim.arguments if name in first.sizes]
+    values = {name: tuple(dict.fromkeys(value for run in runs for value in run.sizes[name])) for name in given}
+    whole = first.at(sizes=values)
+    numbers = sorted({run.number for run in runs})
+    own = {name for dims in claim.dims.values() for name in dims}
+    table = {name: _table(whole, name, numbers, runs, rows) for name in rows[0] if name not in own}
+    if claim.fidelity == "limit" or not given:  # nothing is drawn
+        variables = {name: _without(variable, "draw") for name, variable in table.items()}
+    else:
+        variables = claim.reduce(whole, table)
+    if claim.finite_size is not None:
+        places = dict(zip(given, np.ix_(*(np.asarray(values[name]) for name in given)), strict=True))
+        known = {name: array for name, (_, array) in variables.items()}
+        known |= {"width": places["width"], "n": places.get("samples"), "samples": rows[0].get("samples")}
+        variables["finite_size"] = (tuple(given), claim.finite_size(known))
+    coordinates = _coordinates(whole, rows[0])
+    for name in scalar:
+        if name in values and name not in own:
+            variables = {key: _without(variable, name) for key, variable in variables.items()}
+            coordinates = {key: _without(variable, name) for key, variable in coordinates.items()}
+    hidden = [name for name in _ONE_VALUE if name in scalar and name not in own]
+    return dataset(
+        {name: variable for name, variable in coordinates.items() if name not in hidden},
+        variables,
+        claim=claim,
+        problem=whole.problem,
+        regime=whole.regime,
+        arguments=_arguments(whole, len(numbers), scalar),
+    )
+
+
+def _table(whole: Run, name: str, numbers: Sequence[int], runs: Sequence[Run], rows: Sequence[Row]) -> Variable:
+    """Put a variable of all runs into one array: axes are sizes taken one by one, draws, sizes taken at once, its own.
+
+    The order of the axes is part of the numbers: sums over draws round differently along another one.
+    """
+    claim, sizes = whole.claim, whole.sizes
+    arrays = [size for size in claim.arrays if size in sizes]
+    looped = [size for size in claim.arguments if size in sizes and size not in arrays]
+    own = claim.dims.get(name, ())
+    first = rows[0][name]
+    tail = first.shape[first.ndim - len(own) :]
+    shape = (*(len(sizes[size]) for size in looped), len(numbers), *(len(sizes[size]) for size in arrays), *tail)
+    table = np.empty(shape, dtype=first.dtype)
+    for run, row in zip(runs, rows, strict=True):
+        at = [[sizes[size].index(value) for value in run.sizes[size]] for size in looped]
+        at.append([numbers.index(run.number)])
+        at += [[sizes[size].index(value) for value in run.sizes[size]] for size in arrays]
+        place = np.ix_(*at)
+        table[place] = row[name].reshape(*(len(axis) for axis in at), *tail)
+    return (*looped, "draw", *arrays, *own), table
+
+
+def _without(variable: Variable, name: str) -> Variable:
+    """Drop an axis of one value."""
+    dims, values = variable
+    if name not in dims:
+        return variable
+    return tuple(one for one in dims if one != name), np.take(values, 0, axis=dims.index(name))
+
+
+def _coordinates(whole: Run, row: Row) -> dict[str, Variable]:
+    """Return the sizes, N/d and n/d beside them, and the places along axes of a variable's own."""
+    sizes, claim = whole.sizes, whole.claim
+    coordinates: dict[str, Variable] = {name: ((name,), np.asarray(values)) for name, values in sizes.items()}
+    if claim.fidelity != "limit" and "width" in sizes:
+        ratio = "rho" if isinstance(whole.problem, SizedProblem) else "psi1"
+        coordinates[ratio] = (("width",), np.asarray(sizes["width"]) / whole.d)
+        if ratio == "psi1":
+            coordinates["psi2"] = (("samples",), np.asarray(sizes["samples"]) / whole.d)
+    for name in dict.fromkeys(name for dims in claim.dims.values() for name in dims):
+        if name in row:
+            coordinates[name] = ((name,), row[name])
+        elif name == "step_size" and isinstance(whole.protocol, SGD):
+            coordinates[name] = ((name,), np.array(whole.protocol.step_sizes))
+    return coordinates
+
+
+def _arguments(whole: Run, draws: int, scalar: Collection[str]) -> Mapping[str, Any]:
+    """Return what the call was, for the attributes of its result."""
+    arguments: dict[str, Any] = {
+        name: values[0] if name in scalar else list(values) for name, values in whole.sizes.items()
+    }
+    if whole.method is not None:
+        arguments["method"] = whole.method
+    if whole.claim.fidelity != "limit" and whole.sizes:
+        arguments |= {"draws": draws, "seed": whole.seed}
+    if whole.protocol is not None:
+        arguments["protocol"] = asdict(whole.protocol)  # type: ignore[call-overload]  # protocols are dataclasses
+    return arguments
