@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from lazyscope.explorer.guard import App
 
@@ -48,7 +48,8 @@ class Timely(H11Protocol):
     @property
     def _whole(self) -> bool:
         """Whether a request is being answered of which nothing more is to come."""
-        return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first head, whatever its type says
+        return cycle is not None and not cycle.more_body and not cycle.response_complete
 
     def _start(self) -> None:
         self._timer = self.loop.call_later(self.seconds, self._let_go)

@@ -37,7 +37,7 @@ def bind(host: str, port: int | None) -> socket.socket:
             family, kind, protocol, _, address = socket.getaddrinfo(host, number, **asked)[0]
         except OSError as error:
             raise InvalidParameter.of(_OWNER, "--host", "be an address of this machine", f"{host} ({error})") from None
-        # asyncio sets TCP_NODELAY only where the protocol is named; without it an answer waits 40 ms for an acknowledgement
+        # asyncio sets TCP_NODELAY only if the protocol is named; without it answers wait 40 ms for an acknowledgement
         sock = socket.socket(family, kind, protocol)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
