@@ -96,24 +96,23 @@ async def crowded(tally: Tally, process: psutil.Process, address: str, rng: Rand
         return not first or all(len(known) > _REMEMBERED for known in site.answers.values())
 
     await crowd(site, rng, filled)
-    await every_worker_once(site)
-    before, known = memory(process), remembered(site)
+    await every_worker_once(site, process)
+    alone, before, known = process.memory_info().rss, memory(process), remembered(site)
 
     def done() -> bool:
         return not whole or site.cancelled >= CANCELLED
 
     site.cancelled = 0
     await crowd(site, rng, done)
-    while len(process.children()) > Bounds().workers or await busy(site):
-        await asyncio.sleep(0.1)
+    await quiet(site, process)
     tally.counts["cancelled"] = site.cancelled
     most = watch.result() if watch.done() else await stopped(watch)
     tally.check(most <= Bounds().workers, f"{most} workers at once, where {Bounds().workers} are allowed")
-    allowed = MORE_MEMORY * before + remembered(site) - known
-    after = memory(process)
-    tally.counts["MB before"], tally.counts["MB after"] = before // 10**6, after // 10**6
-    what = f"{site.cancelled} jobs submitted and cancelled: {after / 1e6:.0f} MB, {before / 1e6:.0f} MB before"
-    tally.check(after <= allowed, what)
+    grown = remembered(site) - known
+    for who, then, now in (("server", alone, process.memory_info().rss), ("all", before, memory(process))):
+        tally.counts[f"MB {who} before"], tally.counts[f"MB {who} after"] = then // 10**6, now // 10**6
+        what = f"{site.cancelled} jobs submitted and cancelled: {who} {now / 1e6:.0f} MB, {then / 1e6:.0f} MB before"
+        tally.check(now <= MORE_MEMORY * then + grown, what)
     judge_numbers(site, rng)
 
 
@@ -133,22 +132,25 @@ async def crowd(site: web.Site, rng: Random, done: Callable[[], bool]) -> None:
     )
 
 
-async def every_worker_once(site: web.Site) -> None:
+async def every_worker_once(site: web.Site, process: psutil.Process) -> None:
     """Let as many jobs run at once as there may be workers, so that all of them are there and have computed."""
     order = {"view": "quadratic", "state": {"d": 30, "rho_max": 1.0, "draws": 2}, "fidelities": ["exact"]}
-    while await busy(site):
-        await asyncio.sleep(0.1)
+    await quiet(site, process)
     jobs = [web.strictly((await site.ask("POST", "/api/simulate", order))[1]) for _ in range(Bounds().workers)]
     await asyncio.gather(*(site.ask("GET", job["events"]) for job in jobs))
 
 
-async def busy(site: web.Site) -> bool:
-    """Whether the server still has as many jobs as it accepts, less those that can wait for an end."""
-    answered = await site.ask("POST", "/api/simulate", web.LONG)
-    if answered[0] == 429:
-        return True
-    await site.ask("DELETE", web.strictly(answered[1])["cancel"])
-    return False
+async def quiet(site: web.Site, process: psutil.Process) -> None:
+    """Wait until the jobs of clients that have left are gone and a job is accepted at once; a minute at most."""
+    until = Deadline(web.PATIENCE)
+    while until:
+        status, body = await site.ask("POST", "/api/simulate", web.LONG)
+        if status == 202:
+            await site.ask("DELETE", web.strictly(body)["cancel"])
+            if len(process.children()) <= Bounds().workers:
+                return
+        await asyncio.sleep(0.1)
+    site.tally.check(False, f"a minute after the last client: {len(process.children())} workers, new job: {status}")
 
 
 async def watched(process: psutil.Process) -> int:

@@ -55,6 +55,8 @@ class Site:
                 while part := await asyncio.wait_for(reader.read(1 << 16), PATIENCE):
                     heard += part
             return heard
+        except TimeoutError:
+            raise TimeoutError(f"{shown(request)}: no end after {PATIENCE:g} s") from None
         finally:
             writer.close()
 
