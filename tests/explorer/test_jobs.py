@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import json
 import os
 import select
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 
 import pytest
 
@@ -176,6 +178,27 @@ def test_there_are_never_more_workers_than_allowed(monkeypatch):
 
     run(scenario, workers=2)
     assert max(most) <= 2
+
+
+@pytest.mark.parametrize("turns", [0, 5])  # before it has begun, and after
+def test_a_cancelled_job_that_is_forgotten_leaves_no_memory_behind(turns):
+    async def scenario(jobs):
+        job = jobs.submit(LONG)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        jobs.cancel(job)
+        while jobs._errands:
+            await asyncio.sleep(0.01)
+        kept = weakref.ref(job)
+        jobs.jobs.clear()
+        del job
+        assert kept() is None  # at once, not when cycles are collected
+
+    gc.disable()
+    try:
+        run(scenario)
+    finally:
+        gc.enable()
 
 
 def test_a_worker_that_cannot_be_started_is_an_error_and_leaves_its_place(monkeypatch):

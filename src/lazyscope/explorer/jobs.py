@@ -157,6 +157,8 @@ class Jobs:
         job = Job(secrets.token_hex(8), order)
         self.jobs[job.name] = job
         job.task = self._errand(self._run(job))
+        # a task that was cancelled holds its job: without this each would wait for the collector, which comes rarely
+        job.task.add_done_callback(lambda _: setattr(job, "task", None))
         return job
 
     def _forget(self) -> None:
