@@ -24,6 +24,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         startup.command_line,
         explorer.explorer_start,
         explorer.explorer_slider,
+        explorer.explorer_kept_alive,
         core.limit_curves,
         ridge.ridge_grid,
         ridge.ridge_path,

@@ -9,12 +9,14 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterable, Iterator
+from http.client import HTTPConnection
 from itertools import count
 from pathlib import Path
 
 from benchmarks.harness import Bound, Figure, interleaved
 
-START, SLIDER = Bound(1.25), Bound(8.0)
+START, SLIDER, KEPT, AT_MOST = Bound(1.25), Bound(8.0), Bound(1.0), Bound(1.0)
+KEPT_SECONDS = 3e-3  # the one figure in seconds: a delay of the network's making is the same on every machine
 # An application of one route, and the imports that the library's verbs need.
 BARE = """
 import sys, uvicorn
@@ -53,6 +55,20 @@ def explorer_slider(repeats: int = 200) -> Iterable[Figure]:
             seconds = interleaved(asked, repeats)
             against = "bare FastAPI app, 240 numbers"
             yield Figure(f"slider of {view}, answer", seconds["explorer"], seconds["bare"], against, SLIDER)
+
+
+def explorer_kept_alive(repeats: int = 300) -> Iterable[Figure]:
+    """A remembered answer over a connection that is kept, as browsers do, against one that is opened for it."""
+    path = "/api/limit/quadratic"
+    with _running(*_explore()) as port, contextlib.closing(HTTPConnection("127.0.0.1", port, timeout=30)) as kept:
+
+        def ask() -> None:
+            kept.request("GET", path)
+            kept.getresponse().read()
+
+        seconds = interleaved({"kept": ask, "new": lambda: _get(port, path)}, repeats)
+    yield Figure("request, connection kept", seconds["kept"], seconds["new"], "the same, new connection", KEPT)
+    yield Figure("request, connection kept", seconds["kept"], KEPT_SECONDS, "the bound", AT_MOST)
 
 
 def _free_port() -> int:

@@ -1,14 +1,21 @@
 """Jobs: the library's numbers arrive; workers are freed, replaced and bounded, whatever becomes of them."""
 
 import asyncio
+import contextlib
+import gc
+import json
 import os
+import select
 import signal
+import subprocess
+import sys
 import time
+import weakref
 
 import pytest
 
 import lazyscope as ls
-from lazyscope.explorer.jobs import Bounds, Jobs, TooManyJobs
+from lazyscope.explorer.jobs import Bounds, Jobs, TooManyJobs, Worker
 
 SHORT = {"view": "quadratic", "state": {"d": 20, "rho_max": 1.0, "draws": 2}, "fidelities": ["exact"]}
 LONG = {"view": "quadratic", "state": {"d": 120}, "fidelities": ["simulate"]}  # minutes
@@ -140,3 +147,126 @@ def test_no_more_jobs_wait_than_are_accepted():
         assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
 
     run(scenario)
+
+
+def test_there_are_never_more_workers_than_allowed(monkeypatch):
+    processes, most = [], []
+    start = Worker.start
+
+    async def counted():
+        worker = await start()
+        processes.append(worker.process)
+        most.append(sum(process.returncode is None for process in processes))
+        return worker
+
+    monkeypatch.setattr(Worker, "start", counted)
+
+    async def scenario(jobs):
+        for turn in range(20):
+            jobs.warm_up()
+            accepted = [jobs.submit(LONG) for _ in range(4)]
+            for _ in range(turn % 5 * turn):  # cancelled before they have a place, a process, or an order
+                await asyncio.sleep(0)
+            for job in accepted:
+                jobs.cancel(job)
+            await asyncio.wait([job.task for job in accepted])
+        while jobs._errands:
+            await asyncio.sleep(0.01)
+        assert len(jobs.idle) <= 1  # one for the next job, not one for each that was cancelled
+        assert sum(process.returncode is None for process in processes) == len(jobs.idle)
+        assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
+
+    run(scenario, workers=2)
+    assert max(most) <= 2
+
+
+@pytest.mark.parametrize("turns", [0, 5])  # before it has begun, and after
+def test_a_cancelled_job_that_is_forgotten_leaves_no_memory_behind(turns):
+    async def scenario(jobs):
+        job = jobs.submit(LONG)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        jobs.cancel(job)
+        while jobs._errands:
+            await asyncio.sleep(0.01)
+        kept = weakref.ref(job)
+        jobs.jobs.clear()
+        del job
+        assert kept() is None  # at once, not when cycles are collected
+
+    gc.disable()
+    try:
+        run(scenario)
+    finally:
+        gc.enable()
+
+
+def test_a_worker_that_cannot_be_started_is_an_error_and_leaves_its_place(monkeypatch):
+    start = Worker.start
+
+    async def fail():
+        raise OSError("no more processes")
+
+    async def scenario(jobs):
+        monkeypatch.setattr(Worker, "start", fail)
+        jobs.warm_up()
+        for _ in range(3):
+            assert (await listened(jobs, jobs.submit(SHORT)))[-1] == ("error", {"error": "OSError: no more processes"})
+        monkeypatch.setattr(Worker, "start", start)
+        assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
+
+    run(scenario)
+
+
+STARTS_A_WORKER = """
+import os, subprocess, sys, time
+words = [sys.executable, "-m", "lazyscope.explorer.worker", str(os.getpid())]
+print(subprocess.Popen(words, stdin=int(sys.argv[1]), stdout=int(sys.argv[2])).pid, flush=True)
+time.sleep(600)
+"""
+
+
+def until_closed(reader):
+    """Read until nobody holds the other end of a pipe; say whether that came before thirty seconds without a word."""
+    while select.select([reader], [], [], 30.0)[0]:
+        if not os.read(reader, 65536):
+            return True
+    return False
+
+
+@pytest.fixture
+def pipes():
+    """Two pipes: the standard input of a worker, whose other end stays open here, and its standard output."""
+    ends = [*os.pipe(), *os.pipe()]
+    yield ends
+    for end in ends:
+        with contextlib.suppress(OSError):
+            os.close(end)
+
+
+@pytest.mark.parametrize("at_work", [False, True])
+def test_a_worker_ends_with_its_server_even_where_its_input_does_not(pipes, at_work):
+    stdin, orders, reader, stdout = pipes
+    words = [sys.executable, "-c", STARTS_A_WORKER, str(stdin), str(stdout)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, pass_fds=(stdin, stdout)) as server:
+        worker = int(server.stdout.readline())
+        os.close(stdout)
+        if at_work:
+            os.write(orders, json.dumps(LONG).encode() + b"\n")
+            assert os.read(reader, 10)
+        if sys.platform != "linux":
+            os.close(orders)  # all that tells a worker there
+        server.kill()  # without work, perhaps before the worker has run its first line
+    try:
+        assert until_closed(reader)
+    finally:
+        if alive(worker):
+            os.kill(worker, signal.SIGKILL)
+
+
+def test_a_worker_whose_server_is_gone_before_its_first_line_ends_at_once(pipes):
+    stdin, *_ = pipes
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        pass
+    words = [sys.executable, "-m", "lazyscope.explorer.worker", str(gone.pid)]
+    assert subprocess.run(words, stdin=stdin, capture_output=True, timeout=60).returncode == 0

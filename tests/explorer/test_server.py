@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from lazyscope.cli import main
+from lazyscope.explorer.jobs import Bounds
 from lazyscope.explorer.server import keep_compiled_code
 
 from .conftest import explore
@@ -56,6 +57,45 @@ def test_workers_end_with_their_server_however_it_ends():
         _, left = psutil.wait_procs(workers, timeout=3.0)
         assert not left
         stream.close()
+
+
+def post(address, order):
+    request = urllib.request.Request(address + "api/simulate", json.dumps(order).encode())
+    request.add_header("Content-Type", "application/json")
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return json.load(response)
+
+
+def cancel(address, job):
+    request = urllib.request.Request(address + "api/jobs/" + job["job"], method="DELETE")
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return json.load(response)["cancelled"]
+
+
+def test_submitted_and_cancelled_jobs_leave_no_worker_and_no_memory():
+    # soak/explorer.py has the same with a thousand
+    short = {"view": "quadratic", "state": {"d": 20, "rho_max": 1.0, "draws": 2}, "fidelities": ["exact"]}
+    long = {"view": "quadratic", "state": {"d": 120}, "fidelities": ["simulate"]}
+    with explore("--no-browser") as (process, address):
+        server = psutil.Process(process.pid)
+
+        def memory():
+            total = 0
+            for one in (server, *server.children()):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    total += one.memory_info().rss
+            return total
+
+        assert b"event: done" in get(address, post(address, short)["events"].lstrip("/"))[1]
+        before = memory()
+        for _ in range(10):
+            jobs = [post(address, long) for _ in range(8)]
+            assert len(server.children()) <= Bounds().workers
+            assert all(cancel(address, job) for job in jobs)
+        while len(server.children()) > 1:  # the last of them are on their way out; one stays for the next job
+            time.sleep(0.05)
+        assert memory() <= 1.1 * before
+        assert b"event: done" in get(address, post(address, short)["events"].lstrip("/"))[1]
 
 
 def test_without_a_browser_it_says_so_and_serves(tmp_path):

@@ -1,7 +1,7 @@
 """Jobs: what takes seconds runs in worker processes, and reports by events.
 
 A job belongs to whoever reads its events: when the last reader leaves, or none comes, it is cancelled, which kills its
-worker; another is started in its place. A worker that dies is an error of its job. Counts and time are bounded.
+worker. A worker that dies is an error of its job. Counts and time are bounded, the number of workers at every moment.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,7 +75,7 @@ class Worker:
     async def start(cls) -> Worker:
         """Start a process, which begins to import at once."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "lazyscope.explorer.worker",
+            sys.executable, "-m", "lazyscope.explorer.worker", str(os.getpid()),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, limit=_LONGEST_LINE,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONIOENCODING": "utf-8"},
             start_new_session=True,  # Ctrl-C is the server's, which ends its workers itself
@@ -111,24 +111,42 @@ class Worker:
 
 
 class Jobs:
-    """All jobs of a server, and the workers that serve them."""
+    """All jobs of a server, and the workers that serve them.
+
+    There is a fixed number of places for processes. One is held from before a process starts until it has ended or
+    waits in `idle`, and a process is started only while `idle` is empty: all together never exceed the places.
+    """
 
     def __init__(self, bounds: Bounds | None = None) -> None:
         self.bounds = bounds or Bounds()
         self.jobs: dict[str, Job] = {}
         self.idle: list[Worker] = []
         self.busy: dict[str, Worker] = {}
-        self._free = asyncio.Semaphore(self.bounds.workers)
+        self._places = asyncio.Semaphore(self.bounds.workers)
         self._errands: set[asyncio.Task[None]] = set()
+        self._sparing = False
         self._closing = False
 
     def warm_up(self) -> None:
         """Start a worker before there is a job for it: a page has been opened."""
-        if not self.idle and not self.busy and not self._errands:
-            self._errand(self._keep_one())
+        if not self.idle and not self._errands:
+            self._errand(self._warm_up())
 
-    async def _keep_one(self) -> None:
-        self.idle.append(await Worker.start())
+    async def _warm_up(self) -> None:
+        async with self._places:
+            await self._spare()
+
+    async def _spare(self) -> None:
+        """Start a worker for the next job unless one waits; who calls it holds a place."""
+        if self.idle or self._sparing or self._closing:
+            return
+        self._sparing = True
+        try:
+            self.idle.append(await Worker.start())
+        except OSError:
+            pass  # the job that would need it will say so
+        finally:
+            self._sparing = False
 
     def submit(self, order: dict[str, Any]) -> Job:
         """Accept a job, or refuse it."""
@@ -138,7 +156,9 @@ class Jobs:
         self._forget()
         job = Job(secrets.token_hex(8), order)
         self.jobs[job.name] = job
-        job.task = asyncio.create_task(self._run(job))
+        job.task = self._errand(self._run(job))
+        # a task that was cancelled holds its job: without this each would wait for the collector, which comes rarely
+        job.task.add_done_callback(lambda _: setattr(job, "task", None))
         return job
 
     def _forget(self) -> None:
@@ -152,44 +172,56 @@ class Jobs:
         abandoned = asyncio.create_task(self._abandon(job))
         try:
             job.say("progress", {"done": 0, "total": 0, "what": "waiting for a worker"})
-            async with self._free:
-                worker = await self._worker()
-                self.busy[job.name] = worker
-                try:
-                    async with asyncio.timeout(self.bounds.seconds):
-                        await worker.serve(job)
-                except TimeoutError:
-                    said = f"Stopped after {self.bounds.seconds:g} s, the most a job may take. Use a smaller d."
-                    job.say("error", {"error": said})
-                finally:
-                    del self.busy[job.name]
-                    finished = job.ended and job.said[-1][0] == "done"
-                    self._errand(self._put_back(worker, finished))
+            worker = await self._take()
+            self.busy[job.name] = worker
+            try:
+                async with asyncio.timeout(self.bounds.seconds):
+                    await worker.serve(job)
+            except TimeoutError:
+                said = f"Stopped after {self.bounds.seconds:g} s, the most a job may take. Use a smaller d."
+                job.say("error", {"error": said})
+            finally:
+                del self.busy[job.name]
+                self._put_back(worker, finished=job.ended and job.said[-1][0] == "done")
         except Exception as error:  # a worker that cannot be started must not leave its readers waiting
             job.say("error", {"error": " ".join(f"{type(error).__name__}: {error}".split())})
         finally:
             abandoned.cancel()
 
-    async def _worker(self) -> Worker:
-        while self.idle:
-            worker = self.idle.pop()
-            if worker.alive:
-                return worker
-        return await Worker.start()
+    async def _take(self) -> Worker:
+        """Wait for a place, and return a worker that holds it."""
+        await self._places.acquire()
+        try:
+            while self.idle:
+                worker = self.idle.pop()
+                if worker.alive:
+                    return worker
+            return await Worker.start()
+        except BaseException:  # cancelled too: a start that is cancelled ends its process
+            self._places.release()
+            raise
 
-    async def _put_back(self, worker: Worker, finished: bool) -> None:
-        """Keep a worker that has finished; kill one that has not, and start another for the next job."""
-        if not finished or self._closing:
-            await worker.kill()
-        if finished:
+    def _put_back(self, worker: Worker, finished: bool) -> None:
+        """Keep a worker that has finished; kill one that has not."""
+        if finished and not self._closing:
             self.idle.append(worker)
-        elif not self._closing:
-            await self._keep_one()
+            self._places.release()
+        else:
+            self._errand(self._replace(worker))
 
-    def _errand(self, what: Any) -> None:
-        task = asyncio.ensure_future(what)
+    async def _replace(self, worker: Worker) -> None:
+        """Kill a worker, and then only give another its place."""
+        try:
+            await worker.kill()
+            await self._spare()
+        finally:
+            self._places.release()
+
+    def _errand(self, what: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(what)
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)
+        return task
 
     async def _abandon(self, job: Job) -> None:
         """Cancel a job that nobody has come to read."""
@@ -233,7 +265,6 @@ class Jobs:
         self._closing = True
         for job in self.jobs.values():
             self.cancel(job)
-        going = [job.task for job in self.jobs.values() if job.task is not None]
-        await asyncio.gather(*going, return_exceptions=True)
-        await asyncio.gather(*self._errands, return_exceptions=True)
+        while self._errands:  # a job that ends leaves its worker to another errand
+            await asyncio.gather(*self._errands, return_exceptions=True)
         await asyncio.gather(*(worker.kill() for worker in self.idle))

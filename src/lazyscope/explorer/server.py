@@ -33,10 +33,12 @@ def bind(host: str, port: int | None) -> socket.socket:
         raise InvalidParameter.of(_OWNER, "--port", "be between 0 and 65535", port)
     for number in (PORT, 0) if port is None else (port,):
         try:
-            family, *_, address = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+            asked = {"type": socket.SOCK_STREAM, "proto": socket.IPPROTO_TCP, "flags": socket.AI_PASSIVE}
+            family, kind, protocol, _, address = socket.getaddrinfo(host, number, **asked)[0]
         except OSError as error:
             raise InvalidParameter.of(_OWNER, "--host", "be an address of this machine", f"{host} ({error})") from None
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        # asyncio sets TCP_NODELAY only if the protocol is named; without it answers wait 40 ms for an acknowledgement
+        sock = socket.socket(family, kind, protocol)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind(address)
@@ -90,6 +92,7 @@ def serve(host: str, port: int | None, *, browser: bool, say: Callable[[str], No
         import uvicorn
 
         from lazyscope.explorer.api import create_app
+        from lazyscope.explorer.deadline import configured
         from lazyscope.explorer.pages import plotly
 
         plotly()
@@ -98,8 +101,7 @@ def serve(host: str, port: int | None, *, browser: bool, say: Callable[[str], No
         if not known:
             say(f"note: {host} is not loopback: whoever reaches this machine can use its processors through the page.")
         app = create_app(hosts=LOOPBACK if known else None)
-        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, access_log=False)
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(configured(app))
         say(address)
         if browser:
             open_browser(address, say)

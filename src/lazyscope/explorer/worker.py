@@ -1,7 +1,8 @@
 """A worker: a process that computes dots, one job after another, a line of JSON for each thing it has to say.
 
-It reads jobs from its standard input and ends when that ends, even in the middle of a job: a worker never outlives its
-server. To cancel a job is to kill its worker. `python -m lazyscope.explorer.worker` starts one.
+It reads jobs from its standard input and ends when that ends, even in the middle of a job; on Linux the kernel ends it
+with its server, whatever it is doing: a worker never outlives its server. To cancel a job is to kill its worker.
+`python -m lazyscope.explorer.worker SERVER` starts one, SERVER being the process that does so.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -17,6 +19,7 @@ from typing import IO, Any
 
 Say = Callable[[str, dict[str, Any]], None]
 _EVERY = 0.1  # seconds between two reports of progress
+_PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 
 
 def compute(view: str, state: dict[str, Any], fidelities: list[str], say: Say) -> None:
@@ -88,7 +91,8 @@ def _dots(task: Any, fidelity: str, result: Any) -> Iterator[dict[str, Any]]:
 
 
 def main() -> None:
-    """Serve jobs until standard input ends."""
+    """Serve jobs until standard input ends, or the server whose number is the only argument."""
+    end_with(int(sys.argv[1]))
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints must not be taken for an event
     os.nice(5)  # the page comes first
@@ -108,6 +112,20 @@ def main() -> None:
             say("error", {"error": "Out of memory. Use a smaller d or fewer draws."})
         except Exception as error:  # a mistake in the code: said in the page, and the worker lives on
             say("error", {"error": " ".join(f"{type(error).__name__}: {error}".split())})
+
+
+def end_with(server: int) -> None:
+    """End this process with its parent, the server: the kernel kills it, be it in the middle of a matrix product.
+
+    Elsewhere than on Linux the end of standard input has to do. A server that is gone already is noticed here: it would
+    never die again.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != server:
+        os._exit(0)
 
 
 def _listen(source: IO[str], jobs: queue.Queue[str]) -> None:
