@@ -1,4 +1,4 @@
-"""A worker does not outlive its driver, whenever that dies: before the worker's first task, and whatever it is doing."""
+"""A worker does not outlive its driver, whenever that dies: before its first task, and whatever it is doing."""
 
 import os
 import signal
