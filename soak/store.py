@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ import numpy as np
 from soak.sweeps import PLAN, Said, environment, exported, said, shown
 from soak.tally import Deadline, Tally
 
-LEAST = 60
+LEAST = 200
 _ROWS = 40  # results of the filled store: some 4 MB, so that a checkpoint falls due while it is filled
 
 # Fills a store with given rows, a line for each that is acknowledged. `spoil` is what happens on the way.
@@ -59,7 +59,7 @@ def attack(tally: Tally, rng: np.random.Generator, deadline: Deadline) -> None:
             kinds.remove(_filled_up)
             tally.count("tmpfs not tried: may not mount")
         turn = 0
-        while deadline and tally.tried < 10 * LEAST:
+        while deadline and tally.tried < 50 * LEAST:
             here = folder / str(turn)
             here.mkdir()
             kinds[turn % len(kinds)](tally, rng, here, quiet)
@@ -169,33 +169,50 @@ def _in_checkpoint(tally: Tally, rng: np.random.Generator, here: Path, quiet: di
 
 def _flipped(tally: Tally, rng: np.random.Generator, here: Path, quiet: dict[str, bytes]) -> None:
     """Some bits of the file are other than written: refused, or right; never wrong, never a traceback."""
-    store = here / "a.sqlite"
-    shutil.copy(here.parent / "quiet.sqlite", store)
-    whole = store.stat().st_size
-    page = 4096 * int(rng.integers(whole // 4096))
-    places = (
-        page + rng.integers(0, 4096, size=int(rng.integers(1, 9)))
-        if rng.random() < 0.7
-        else rng.integers(whole, size=64)
-    )
-    _flip(store, places, rng)
-    spoilt = store.read_bytes()
-    what = f"bits flipped at {sorted(map(int, places))}"
-    outcome = _rows_or_refusal(store)
-    tally.count("flips refused" if isinstance(outcome, str) else "flips without harm")
-    if isinstance(outcome, str):
-        tally.check(outcome.startswith("refused"), f"{what}: {outcome}")
-    else:
-        tally.check(all(quiet.get(key) == row for key, row in outcome.items()), f"{what}: a wrong number")
+    for _ in range(12):
+        store = here / "a.sqlite"
+        shutil.copy(here.parent / "quiet.sqlite", store)
+        whole = store.stat().st_size
+        page = 4096 * int(rng.integers(min(whole // 4096, 40) if rng.random() < 0.5 else whole // 4096))
+        some = page + rng.integers(4096, size=int(rng.integers(1, 9)))
+        places = some if rng.random() < 0.8 else rng.integers(whole, size=64)
+        _flip(store, places, rng)
+        spoilt = store.read_bytes()
+        what = f"bits flipped at {sorted(map(int, places))}"
+        outcome = _tried(_rows, store)
+        tally.count("flips refused" if isinstance(outcome, str) else "flips without harm")
+        if isinstance(outcome, str):
+            tally.check(outcome.startswith("refused"), f"{what}: {outcome}")
+        else:
+            tally.check(all(quiet.get(key) == row for key, row in outcome.items()), f"{what}: a wrong number")
+        tally.check(store.read_bytes() == spoilt, f"{what}: looking changed the file")
+        outcome = _tried(_going_on, store)
+        right = outcome == quiet or (isinstance(outcome, str) and outcome.startswith("refused"))
+        tally.check(right, f"{what}: going on: {outcome if isinstance(outcome, str) else 'a wrong number'}")
     status = said("status", store, folder=here)
     tally.check(status.code == 0 or status.one_line, f"{what}: {shown('status', store)}: {status}")
-    tally.check(store.read_bytes() == spoilt, f"{what}: looking changed the file")
-    done = _fill(store)
-    tally.check(done.code == 0 or _told(done), f"{what}: going on: {done}")
-    if done.code == 0:
-        outcome = _rows_or_refusal(store)
-        right = outcome == quiet or (isinstance(outcome, str) and outcome.startswith("refused"))
-        tally.check(right, f"{what}: after going on: {outcome if isinstance(outcome, str) else 'a wrong number'}")
+
+
+def _going_on(store: Path) -> dict[str, bytes]:
+    """Fill a store in this process, as `_FILL` does, and return what it has then."""
+    import lazyscope as ls
+    from lazyscope import sweep
+    from lazyscope.sweep.store import Outcome, Store
+
+    rng = np.random.default_rng(7)
+    plan = sweep.Plan.grid("a", [ls.QuadraticTarget([2.0, 1.0])], [ls.Trained()], widths=range(1, _ROWS + 1))
+    with Store.writing(store) as opened:
+        opened.check_unchanged(plan)
+        opened.statuses()
+        opened.failures("a")
+        opened.versions("a")
+        opened.enrol(plan)
+        finished = opened.finished()
+        for task in plan.tasks:
+            row = {"risk": rng.standard_normal(6_000)}
+            if task.key not in finished:
+                opened.add(Outcome(task.key, row, None, 0.1, "{}"))
+        return {key: row["risk"].tobytes() for key, row in opened.rows(task.key for task in plan.tasks).items()}
 
 
 def _flip(file: Path, places: np.ndarray, rng: np.random.Generator) -> None:
@@ -205,11 +222,12 @@ def _flip(file: Path, places: np.ndarray, rng: np.random.Generator) -> None:
     file.write_bytes(data)
 
 
-def _rows_or_refusal(store: Path) -> dict[str, bytes] | str:
+def _tried(call: Callable[[Path], dict[str, bytes]], store: Path) -> dict[str, bytes] | str:
+    """Return what a call gives, or what it says against it."""
     from lazyscope.errors import LazyscopeError
 
     try:
-        return _rows(store)
+        return call(store)
     except LazyscopeError as error:
         return f"refused: {error}" if "\n" not in str(error) else f"more than a line: {error}"
     except Exception as error:
@@ -246,7 +264,7 @@ def _log_spoilt(tally: Tally, rng: np.random.Generator, here: Path, quiet: dict[
     else:
         store.unlink()
     tally.count(f"log {fate}")
-    outcome = _rows_or_refusal(store)
+    outcome = _tried(_rows, store)
     if isinstance(outcome, str):
         tally.check(outcome.startswith("refused"), f"{what}: {outcome}")
     else:
@@ -255,7 +273,7 @@ def _log_spoilt(tally: Tally, rng: np.random.Generator, here: Path, quiet: dict[
     done = _fill(store)
     tally.check(done.code == 0 or _told(done), f"{what}: going on: {done}")
     if done.code == 0:
-        tally.check(_rows_or_refusal(store) == quiet, f"{what}: other numbers after going on")
+        tally.check(_tried(_rows, store) == quiet, f"{what}: other numbers after going on")
     else:
         after_ = {path.name: path.read_bytes() for path in (store, log) if path.exists()}
         tally.check(after_ == before, f"{what}: refused, but changed: {done}")

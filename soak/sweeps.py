@@ -63,12 +63,15 @@ def environment() -> dict[str, str]:
     return os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
 
 
-def started(*args: object, folder: Path, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+def started(
+    *args: object, folder: Path, prefix: tuple[str, ...] = (), more: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
     """Start a command as the leader of its own group, with its output in files: orphans hold no pipe of ours."""
     with (folder / "out.log").open("w") as out, (folder / "err.log").open("w") as err:
         return subprocess.Popen(
-            [*prefix, *words(*args)], stdout=out, stderr=err, cwd=folder, env=environment(), start_new_session=True
-        )
+            [*prefix, *words(*args)], stdout=out, stderr=err, cwd=folder, env=environment() | (more or {}),
+            start_new_session=True,
+        )  # fmt: skip
 
 
 def ended(process: subprocess.Popen[str], folder: Path) -> Said:
