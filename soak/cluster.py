@@ -58,17 +58,25 @@ def attack(tally: Tally, rng: np.random.Generator, deadline: Deadline) -> None:
         return
     faults = [_nothing, _worker_cut, _worker_killed, _scheduler_killed, _driver_cut, _cut_for_a_moment]
     turn = int(rng.integers(len(faults)))
-    while deadline.left > 20 and tally.tried < 10 * LEAST:
-        with tempfile.TemporaryDirectory() as folder, _net() as net, ExitStack() as stack:
-            _one(tally, rng, Path(folder), net, stack, faults[turn % len(faults)])
-        turn += 1
+    with tempfile.TemporaryDirectory() as place:
+        plan = Path(place, "a.toml")
+        plan.write_text(PLAN.format(d=int(rng.integers(8, 24)), draws=3, steps=300, seed=int(rng.integers(1000))))
+        alone = said("run", plan, "--workers", 2, "--store", "quiet.sqlite", folder=plan.parent)
+        tally.check(alone.code == 0, f"{plan.read_text()!r} without a cluster: {alone}")
+        quiet = exported(plan.with_name("quiet.sqlite"), plan.parent)
+        while deadline.left > 20 and tally.tried < 10 * LEAST:
+            folder = Path(place, str(turn))
+            folder.mkdir()
+            with _net() as net, ExitStack() as stack:
+                _one(tally, rng, plan, folder, net, stack, faults[turn % len(faults)], quiet)
+            turn += 1
 
 
 def _one(
-    tally: Tally, rng: np.random.Generator, folder: Path, net: Net, stack: ExitStack, fault: Callable[..., None]
-) -> None:
-    plan, store = folder / "a.toml", folder / "a.sqlite"
-    plan.write_text(PLAN.format(d=int(rng.integers(8, 24)), draws=4, steps=400, seed=int(rng.integers(1000))))
+    tally: Tally, rng: np.random.Generator, plan: Path, folder: Path, net: Net, stack: ExitStack,
+    fault: Callable[..., None], quiet: bytes,
+) -> None:  # fmt: skip
+    store = folder / "a.sqlite"
     cluster = _cluster(folder, net, stack)
     args = ("run", plan, "--store", store, "--backend", "dask", "--address", f"{_HUB}:{_PORT}")
     driver = started(*args, folder=folder, prefix=net.inside("driver"), more=_SILENCE)
@@ -86,9 +94,8 @@ def _one(
     tally.count("finished" if done.code == 0 else "ended in a line")
     here = said("run", plan, "--workers", 2, "--store", store, folder=folder)
     tally.check(here.code == 0, f"{what}; then without the cluster: {here}")
-    quiet = said("run", plan, "--workers", 1, "--store", folder / "quiet.sqlite", folder=folder)
-    same = here.code == quiet.code == 0 and exported(store, folder) == exported(folder / "quiet.sqlite", folder)
-    tally.check(same, f"{what}: other bytes than those of a quiet run; {quiet}")
+    same = here.code == 0 and exported(store, folder) == quiet
+    tally.check(same, f"{what}: other bytes than those of a quiet run")
 
 
 def _nothing(net: Net, cluster: dict[str, int], rng: np.random.Generator) -> None:

@@ -158,9 +158,25 @@ def _cluster(address: str | None) -> Iterator[Pool]:
 
 def _dask_backend(client: Any) -> Any:
     """Return joblib's backend, taught to tell when Dask gives a task up: joblib 1.6 would wait for it forever."""
+    from distributed import as_completed
     from joblib._dask import DaskDistributedBackend
 
+    class Arriving(as_completed):  # type: ignore[misc]
+        async def _track_future(self, future: Any) -> None:
+            try:
+                await super()._track_future(future)
+            except OSError as error:  # the connection was lost while a result was fetched: Dask would forget the task
+                with self.lock:
+                    if self.futures.pop(future, 0):
+                        self.queue.put_nowait((future, error))
+                async with self.condition:
+                    self.condition.notify()
+
     class Backend(DaskDistributedBackend):  # type: ignore[misc]
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self.waiting_futures = Arriving([], loop=client.loop, with_results=True, raise_errors=False)
+
         def submit(self, func: Any, callback: Any = None) -> Any:
             future = super().submit(func, callback)
             future.add_done_callback(lambda done: callback(done.exception()) if done.exception() else None)
