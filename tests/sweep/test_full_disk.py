@@ -101,6 +101,23 @@ with Store.writing("a.sqlite") as store:
     assert [path.name for path in here.iterdir()] == ["a.sqlite"]
 
 
+def test_a_store_that_found_no_rest_is_brought_to_it_by_the_next_run(here):
+    """All results are in, and the disk is full when the log is to be worked off."""
+    script = """
+sweep.run(plan, "a.sqlite", workers=1)
+with Store.writing("a.sqlite") as store:
+    store._db.execute("PRAGMA wal_autocheckpoint = 0")
+    for outcome in outcomes[:3]:
+        store.add(outcome)
+    limit(1_000_000)
+"""
+    assert filling(script) == (0, "")
+    assert (here / "a.sqlite-wal").stat().st_size > 0
+    assert sweep.run(PLAN, "a.sqlite", workers=1).reused == len(PLAN.tasks)
+    assert sweep.status("a.sqlite")[0][0].done == len(PLAN.tasks)
+    assert [path.name for path in here.iterdir()] == ["a.sqlite"]
+
+
 @pytest.mark.parametrize("most", [0, 1000, 5000, 20_000, 40_000])
 def test_no_room_for_the_store_itself_leaves_nothing(here, most):
     code, told = filling(f"limit({most})\nsweep.run(plan, 'a.sqlite', workers=1)")

@@ -158,10 +158,12 @@ def _cluster(address: str | None) -> Iterator[Pool]:
 
 def _dask_backend(client: Any) -> Any:
     """Return joblib's backend, taught to tell when Dask gives a task up: joblib 1.6 would wait for it forever."""
-    from distributed import as_completed
+    import distributed
     from joblib._dask import DaskDistributedBackend
 
-    class Arriving(as_completed):  # type: ignore[misc]
+    base: Any = distributed.as_completed
+
+    class Arriving(base):  # type: ignore[misc]
         async def _track_future(self, future: Any) -> None:
             try:
                 await super()._track_future(future)
@@ -175,7 +177,7 @@ def _dask_backend(client: Any) -> Any:
     class Backend(DaskDistributedBackend):  # type: ignore[misc]
         def __init__(self, **options: Any) -> None:
             super().__init__(**options)
-            self.waiting_futures = Arriving([], loop=client.loop, with_results=True, raise_errors=False)
+            self.waiting_futures: Any = Arriving([], loop=client.loop, with_results=True, raise_errors=False)
 
         def submit(self, func: Any, callback: Any = None) -> Any:
             future = super().submit(func, callback)

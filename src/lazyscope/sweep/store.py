@@ -92,18 +92,19 @@ class Store:
             if made:
                 check_new(file)
                 _make(file)
-            with cls.reading(file) as store:
-                store.check()
-            store = None
+            with cls.reading(file) as look:
+                look.check()
+            used = not made
             try:
                 with connected(file, "rw") as db:
                     store = cls(file, db)
                     try:
                         yield store
                     finally:
+                        used = used or store._enrolled
                         store._close_log()
             finally:
-                if made and not (store and store._enrolled):  # made in vain; the log first, which is nothing alone
+                if not used:  # made in vain; the log first, which is nothing alone
                     for end in (*LOGS, "-shm", ""):
                         file.with_name(file.name + end).unlink(missing_ok=True)
 
@@ -273,10 +274,13 @@ class Store:
             self._logging = True
 
     def _close_log(self) -> None:
-        """At rest the store is one plain file; a reader that is looking on keeps the log a little longer."""
-        if self._logging:
-            self._db.execute("PRAGMA busy_timeout = 0")
-            with suppress(sqlite3.OperationalError):
+        """At rest the store is one plain file; a reader that is looking on keeps the log a little longer.
+
+        Also where this process wrote nothing: the one before may have found no room to bring the store to rest.
+        """
+        with suppress(sqlite3.OperationalError):
+            if self._db.execute("PRAGMA journal_mode").fetchone() == ("wal",):
+                self._db.execute("PRAGMA busy_timeout = 0")
                 self._db.execute("PRAGMA journal_mode = DELETE")
 
 
