@@ -109,7 +109,7 @@ class Draw:
     def compute(self) -> Row:
         """Do the work."""
         one = self.settled()
-        evaluate, seed, number = one.claim.evaluate, one.seed, one.number
+        evaluate, seed, number = one.claim.compute, one.seed, one.number
         if one.fidelity == "exact":
             points: list[dict[str, Any]] = []
             for N in one.widths:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lazyscope.errors import NotConverged
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
 from lazyscope.regimes import Regime
 
@@ -44,7 +45,8 @@ class Claim:
     best counts. `finite_size` is what a simulation declares that its finite number of samples may add to the risk,
     from its `risk`, `width`, `n`, `samples` and `trace`. `method` tells claims of one pair apart that answer different
     questions, such as ridge regression and the largest margin: users name it. `scaled` claims are those that serve
-    `Trained(alpha=…)`, and nothing else.
+    `Trained(alpha=…)`, and nothing else. `tolerance` is the largest `residual` or `gap` that a result may have.
+    `scale_free` says that the answer does not depend on the units of the problem, which are then taken out.
     """
 
     fidelity: Fidelity
@@ -64,6 +66,42 @@ class Claim:
     finite_size: Callable[[dict[str, Any]], Any] | None = None
     method: str | None = None
     scaled: bool = False
+    tolerance: float = 1e-4
+    scale_free: bool = True
+
+    def compute(self, problem: Any, regime: Any, *where: Any) -> dict[str, Any]:
+        """Evaluate, and let nothing leave that is not a number, or whose residual is above its tolerance.
+
+        The scale of the problem is taken out before, so that huge and tiny ones give the same numbers.
+
+        >>> import lazyscope as ls
+        >>> from lazyscope.registry import find
+        >>> problem, regime = ls.QuadraticTarget([1e100, 0.0]), ls.Trained()
+        >>> find("exact", problem, regime).compute(problem, regime, 1, None)
+        {'risk': 0.0}
+        """
+        seen = problem.in_units(regime) if self.scale_free else problem
+        try:
+            values = self.evaluate(seen, regime, *where)
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            raise self._lost(f"stopped with {type(error).__name__} ({error})") from error
+        for name, value in values.items():
+            numbers = np.asarray(value)
+            if numbers.dtype.kind == "f" and np.any(np.isnan(numbers)):
+                raise self._lost(f"gave no number for {name}")
+            if name in ("residual", "gap") and not np.all(numbers <= self.tolerance):
+                raise NotConverged(
+                    f"The solver of {self.title} left a {name} of {np.max(numbers):.1e} (tolerance {self.tolerance:.0e}"
+                    "): the system is too ill-conditioned. Use smaller sizes, or a problem and weights whose numbers "
+                    "are closer to one another."
+                )
+        return values
+
+    def _lost(self, what: str) -> NotConverged:
+        return NotConverged(
+            f"The arithmetic of {self.title} {what}: numbers over- or underflowed on the way. Bring weights, spectra "
+            "and step sizes closer to 1."
+        )
 
     @property
     def key(self) -> str:

@@ -52,7 +52,7 @@ class ParticleRun:
     def compute(self) -> Row:
         """Do the work."""
         how = (self.samples, self.protocol, self.seed, self.number)
-        row: Row = self.claim.evaluate(self.problem, self.regime, self.d, *how)
+        row: Row = self.claim.compute(self.problem, self.regime, self.d, *how)
         return row
 
 

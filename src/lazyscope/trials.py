@@ -66,7 +66,7 @@ class Trial:
     def compute(self) -> Row:
         """Do the work; every array of the row has the shape of `ridge`, or none where the method knows no ridge."""
         where = (self.d, self.width, self.samples, self.ridge)
-        row = self.claim.evaluate(self.problem, self.regime, *where, self.seed, self.number)
+        row = self.claim.compute(self.problem, self.regime, *where, self.seed, self.number)
         return {name: np.asarray(value) for name, value in row.items()}
 
 

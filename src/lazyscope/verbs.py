@@ -98,7 +98,7 @@ def limit(
     for name in claim.arguments:
         check = non_negative_numbers if name == "ridge" else positive_numbers
         axes[name] = check(given[name], "limit", name, _ADVICE[name])
-    values = claim.evaluate(problem, regime, *np.ix_(*(np.atleast_1d(axis) for axis in axes.values())))
+    values = claim.compute(problem, regime, *np.ix_(*(np.atleast_1d(axis) for axis in axes.values())))
     dims = tuple(name for name, axis in axes.items() if axis.ndim)
     whole = [slice(None) if axis.ndim else 0 for axis in axes.values()]
     arguments = {name: given[name] for name in axes} | ({} if method is None else {"method": method})
@@ -202,7 +202,7 @@ def bayes(problem: Problem, *, fidelity: Fidelity = "limit") -> xr.Dataset:
         raise InvalidParameter.of("bayes", "fidelity", 'be "limit" or "exact"', repr(fidelity))
     regime = Bayes()
     claim = find(fidelity, problem, regime)
-    values = claim.evaluate(problem, regime)
+    values = claim.compute(problem, regime)
     return dataset(
         {},
         {name: ((), value) for name, value in values.items()},

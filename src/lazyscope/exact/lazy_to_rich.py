@@ -16,6 +16,7 @@ import numpy as np
 from lazyscope import matrices, weights
 from lazyscope.evidence import Claim, exponential_quantiles, square_activation
 from lazyscope.problems import QuadraticTarget
+from lazyscope.problems.base import unit_of
 from lazyscope.regimes import NeuralTangent, Trained
 
 
@@ -28,9 +29,10 @@ def risk(problem: QuadraticTarget, regime: Trained, width: int, rng: np.random.G
     0.3571 0.3571
     """
     assert regime.alpha is not None
+    k = unit_of(problem.B) or 0  # B and α in the units of B: squares neither over- nor underflow
     W = regime.init * weights.draw(problem, NeuralTangent(), width, rng)
-    B = matrices.dense(problem.B) / np.sqrt(problem.d)
-    values = np.linalg.eigvalsh(B + (regime.alpha / width) * (W.T @ W))
+    B = matrices.dense(np.ldexp(problem.B, -k)) / np.sqrt(problem.d)
+    values = np.linalg.eigvalsh(B + (np.ldexp(regime.alpha, -k) / width) * (W.T @ W))
     learned = np.maximum(values[max(0, problem.d - width) :], 0.0)
     missed = values.copy()
     missed[problem.d - learned.size :] -= learned
@@ -54,5 +56,6 @@ CLAIMS = (
         example=lambda d: (exponential_quantiles(d), Trained(alpha=3.0)),
         covers=square_activation,
         scaled=True,
+        scale_free=False,
     ),
 )

@@ -9,7 +9,7 @@ from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence import Claim, nonlinear_features, three_levels
 from lazyscope.limits.quadratic import PAPER, missed_by_tangent, neurons
-from lazyscope.limits.random_features import solve, visible_energy
+from lazyscope.limits.random_features import TOLERANCE, solve, visible_energy
 from lazyscope.problems import GaussianMixture
 from lazyscope.quadrature import gaussian_nodes, root_density
 from lazyscope.regimes import Bayes, FixedWeights, NeuralTangent, RandomFeatures, Trained
@@ -121,6 +121,7 @@ CLAIMS = (
         ),
         arguments=("rho",),
         evaluate=random_features,
+        tolerance=TOLERANCE,
         covers=nonlinear_features,
         example=lambda d: (three_levels(d), RandomFeatures("relu")),
         erratum="Eq. 17 and the poster print ρ/(1+2ρ) for ρ/(1+ρ), which Theorem 4 gives.",

@@ -8,7 +8,7 @@ from lazyscope import matrices, weights
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence import Claim, exponential_quantiles, nonlinear_features
-from lazyscope.limits.random_features import solve, visible_energy
+from lazyscope.limits.random_features import TOLERANCE, solve, visible_energy
 from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import Bayes, FixedWeights, NeuralTangent, RandomFeatures, Trained
 
@@ -104,6 +104,7 @@ CLAIMS = (
         ),
         arguments=("rho",),
         evaluate=random_features,
+        tolerance=TOLERANCE,
         covers=nonlinear_features,
         example=lambda d: (exponential_quantiles(d), RandomFeatures("relu")),
         rate=0.5,

@@ -24,7 +24,7 @@ from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence import Claim
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import GaussianFeatures, IsotropicFeatures, RandomFeatures, Regime
-from lazyscope.simulate.hard_margin import HardMargin, solve
+from lazyscope.simulate.hard_margin import TOLERANCE, HardMargin, solve
 from lazyscope.simulate.random_layer import features, unit_rows
 
 TESTED = 20_000
@@ -163,6 +163,7 @@ def _claim(regime: type[Regime], features: str, evaluate: Any, example: Any) -> 
         assumptions=("n samples, fresh; no offset is fitted", features, "not separable: margin 0, a = 0, error 1/2"),
         arguments=("width", "samples", "d"),
         evaluate=evaluate,
+        tolerance=TOLERANCE,
         example=example,
         method="margin",
     )

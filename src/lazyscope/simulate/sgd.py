@@ -14,7 +14,7 @@ import numpy as np
 
 from lazyscope import weights
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.errors import NotConverged
+from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.evidence import Claim, exponential_quantiles, three_levels
 from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.progress import report
@@ -34,6 +34,7 @@ _LOOK = 50  # steps between two looks for a model that has diverged
 _HOPELESS = 1e3  # risk, in units of the trivial one, beyond which a model does not come back
 _POINTS = 40  # of the trace, log-spaced
 _BLOCK = 1000  # samples tested at once
+_SMALLEST = 1e-12  # of the largest entry of B
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +102,8 @@ def risks(
 ) -> dict[str, FloatArray]:
     """Train all widths at all step sizes side by side, for one draw of the weights and of the stream."""
     law, sizes = law_of(problem), protocol.step_sizes
+    if isinstance(regime, Trained) and isinstance(problem, QuadraticTarget):
+        _check_scale(problem)
     _fits(problem.d, widths, protocol)
     starts = [_weights(law, problem, regime, seed, number, N) for N in widths]
     pack = _pack(
@@ -121,6 +124,15 @@ def risks(
             "Pass protocol=SGD(step_sizes=…) with smaller ones; small batches need them."
         )
     return {"samples": result.samples, "trace": trace, "tested": result.tested.reshape(len(widths), len(sizes))}
+
+
+def _check_scale(problem: QuadraticTarget) -> None:
+    """The steps of a network, unlike those of a linear model, know the scale of the target; float32 holds its square."""
+    largest = float(np.max(np.abs(problem.B)))
+    if not _SMALLEST <= largest <= 1.0 / _SMALLEST:
+        must = f"have its largest entry between {_SMALLEST:g} and {1.0 / _SMALLEST:g} for SGD of a network in float32"
+        advice = "Rescale B and the step sizes; exact and limit do not depend on the scale."
+        raise InvalidParameter.of("simulate", "B", must, f"{largest:.3g}", advice)
 
 
 def finite_size(result: dict[str, Any]) -> FloatArray:
@@ -191,6 +203,7 @@ def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTa
         example=lambda d: (example(d), regime()),
         covers=_covers,
         finite_size=finite_size,
+        scale_free=regime is NeuralTangent,
     )
 
 

@@ -145,5 +145,5 @@ def curve(
     """Evaluate a limit along one axis: the verb without xarray, which labels a line more slowly than it is computed."""
     claim = find("limit", problem, regime, method)
     grids = np.ix_(*(np.atleast_1d(np.asarray(axes[name], dtype=np.float64)) for name in claim.arguments))
-    found = claim.evaluate(problem, regime, *grids)
+    found = claim.compute(problem, regime, *grids)
     return claim, {name: np.ravel(value) for name, value in found.items()}
