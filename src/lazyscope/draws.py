@@ -177,11 +177,26 @@ def _joined(rows: Sequence[Row]) -> Row:
 def _measured(table: Sequence[Row], claim: Claim) -> dict[str, tuple[tuple[str, ...], Any]]:
     """Reduce draws: risks to their mean (or their best) and standard error, what a solver reports not at all."""
     stacked = {name: np.stack([row[name] for row in table], axis=1) for name in table[0]}
+    if claim.best_of_draws and "converged" in stacked:
+        _check_converged(stacked)
     variables = over_draws(stacked.pop("risk"), best=claim.best_of_draws)
     for name, values in stacked.items():
         single = name == "train" or len(table) == 1
         variables[name] = (("width",), values.mean(axis=1)) if single else (("width", "draw"), values)
     return variables
+
+
+def _check_converged(stacked: Row) -> None:
+    """Refuse a best draw that was still falling: other draws may have stopped where they like, they are above it."""
+    here = np.arange(len(stacked["risk"]))
+    best = np.argmin(stacked["risk"], axis=1)
+    falling = stacked["converged"][here, best] == 0
+    if np.any(falling):
+        gain = float(np.max(stacked["gain"][here, best][falling]))
+        raise NotConverged(
+            f"The descent still gained {gain:.1e} of the risk when its steps ended (tolerance 1e-05), in the best of "
+            f"{stacked['risk'].shape[1]} draws. Use a smaller width, or another seed."
+        )
 
 
 def over_draws(risk: NDArray[Any], *, best: bool = False) -> dict[str, tuple[tuple[str, ...], Any]]:

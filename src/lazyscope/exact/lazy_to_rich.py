@@ -14,10 +14,13 @@ from __future__ import annotations
 import numpy as np
 
 from lazyscope import matrices, weights
+from lazyscope.errors import NotConverged
 from lazyscope.evidence import Claim, exponential_quantiles, square_activation
 from lazyscope.problems import QuadraticTarget
 from lazyscope.problems.base import unit_of
 from lazyscope.regimes import NeuralTangent, Trained
+
+_ROUNDING = 1e-6  # of ‖B‖: what the rounding of B + αK₀ may hide
 
 
 def risk(problem: QuadraticTarget, regime: Trained, width: int, rng: np.random.Generator) -> dict[str, float]:
@@ -33,10 +36,17 @@ def risk(problem: QuadraticTarget, regime: Trained, width: int, rng: np.random.G
     W = regime.init * weights.draw(problem, NeuralTangent(), width, rng)
     B = matrices.dense(np.ldexp(problem.B, -k)) / np.sqrt(problem.d)
     values = np.linalg.eigvalsh(B + (np.ldexp(regime.alpha, -k) / width) * (W.T @ W))
+    energy = float(np.sum(B**2))
+    hidden = problem.d * float(np.finfo(np.float64).eps * np.max(np.abs(values))) / np.sqrt(energy)
+    if hidden > _ROUNDING:
+        raise NotConverged(
+            f"The target is so small beside αK₀, α = {regime.alpha:g}, that rounding hides {hidden:.1e} of it (tolerance "
+            f"{_ROUNDING:.0e}). Use NeuralTangent, which is the limit α → ∞, or a smaller alpha."
+        )
     learned = np.maximum(values[max(0, problem.d - width) :], 0.0)
     missed = values.copy()
     missed[problem.d - learned.size :] -= learned
-    return {"risk": float(missed @ missed) / float(np.sum(B**2))}
+    return {"risk": float(missed @ missed) / energy}
 
 
 CLAIMS = (

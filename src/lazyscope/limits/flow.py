@@ -14,7 +14,7 @@ import numpy as np
 
 from lazyscope import matrices
 from lazyscope.checks import FloatArray, real_array, real_number, whole_number
-from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
 from lazyscope.limits.flow_linear import FeaturesFlow, TangentFlow
 from lazyscope.limits.flow_matrix import Curve, Start, solve
 from lazyscope.problems import QuadraticTarget
@@ -112,7 +112,7 @@ def flow(
         raise InvalidParameter.of("flow", "start" if start is not None else "weights", must, "a value")
     N = whole_number(width, "flow", "width", advice="Pass N, for example width=225.")
     W = draw_weights(problem, regime, N, _generator(seed, draw, N))
-    B = problem.B / np.sqrt(problem.d)
+    B = problem.in_units(regime).B / np.sqrt(problem.d)  # a linear model does not know the scale of its target
     model = TangentFlow.of(W, B) if isinstance(regime, NeuralTangent) else FeaturesFlow.of(W, B)
     energy = 2.0 * matrices.squared_norm(B)
     return _labelled(problem, regime, moments, {"risk": model.risk(moments) / energy})
@@ -257,6 +257,12 @@ def _labelled(
 
     from lazyscope import __version__
 
+    for name, value in values.items():
+        if np.any(np.isnan(value)) or (name == "risk" and not np.all(np.isfinite(value))):
+            raise NotConverged(
+                f"The flow gave no number for {name}: B, its times or its start are too large or too small for float64. "
+                "Rescale B, and the times by the inverse."
+            )
     dims = {"learned": ("time", "direction"), "reached": ("direction",)}
     result = xr.Dataset({name: (dims.get(name, ("time",)), value) for name, value in values.items()}, {"time": times})
     if spectrum is not None:
