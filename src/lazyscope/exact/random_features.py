@@ -79,8 +79,8 @@ class Explained:
     """VᵀU⁺V, the condition number of U on the directions kept, how many were kept, and ‖V − UU⁺V‖/‖V‖.
 
     `sensitivity` is how far the energy moves by errors in U, over their size relative to ‖U‖: ‖U‖‖U⁺V‖². `cut`
-    estimates the energy of directions left out by that of the last ones kept (λ below 100 times the cut); 0 where
-    nothing is near the cut, as for features that are exactly dependent.
+    estimates the energy of directions left out, from what V has there and from that of the last ones kept (λ below 100
+    times the cut); it is rounding where nothing is near the cut, as for features that are exactly dependent.
     """
 
     energy: float
@@ -147,7 +147,10 @@ def explained(U: FloatArray, V: FloatArray) -> Explained:
     condition = float(values[-1] / values[kept][0])
     energies = parts[kept] / values[kept]
     sensitivity = float(values[-1] * np.sum(energies / values[kept]))
-    cut = float(np.sum(energies[values[kept] < 100.0 * tiny * values[-1]])) if not kept.all() else 0.0
+    cut = 0.0
+    if not kept.all():
+        unresolved = float(np.sum(parts[~kept])) / (_EPS * values[-1])  # V_i²/λ_i, all that is known being λ_i ≲ ε‖U‖
+        cut = unresolved + float(np.sum(energies[values[kept] < 100.0 * tiny * values[-1]]))
     rank = int(np.count_nonzero(kept))
     return Explained(float(np.sum(energies)), condition, rank, residual, sensitivity, cut)
 
