@@ -124,7 +124,7 @@ def test_auto_takes_the_cheapest_route():
 def test_a_narrow_ridge_and_few_steps_are_refused():
     X, y = problem()
     model = NeuralTangentRegressor(50, ridge=1e-9, solver="cg", max_iter=3, random_state=0)
-    with pytest.raises(NotConverged, match="left a residual of .* after max_iter = 3 steps"):
+    with pytest.raises(NotConverged, match=r"left a residual of .* after max_iter = 3 steps"):
         model.fit(X, y)
 
 

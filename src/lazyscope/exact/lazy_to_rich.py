@@ -40,8 +40,8 @@ def risk(problem: QuadraticTarget, regime: Trained, width: int, rng: np.random.G
     hidden = problem.d * float(np.finfo(np.float64).eps * np.max(np.abs(values))) / np.sqrt(energy)
     if hidden > _ROUNDING:
         raise NotConverged(
-            f"The target is so small beside αK₀, α = {regime.alpha:g}, that rounding hides {hidden:.1e} of it (tolerance "
-            f"{_ROUNDING:.0e}). Use NeuralTangent, which is the limit α → ∞, or a smaller alpha."
+            f"The target is so small beside αK₀, α = {regime.alpha:g}, that rounding hides {hidden:.1e} of it "
+            f"(tolerance {_ROUNDING:.0e}). Use NeuralTangent, which is the limit α → ∞, or a smaller alpha."
         )
     learned = np.maximum(values[max(0, problem.d - width) :], 0.0)
     missed = values.copy()

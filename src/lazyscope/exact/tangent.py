@@ -29,7 +29,7 @@ from lazyscope.exact.random_features import BLOCK, explained, missed, noise_of
 from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.regimes import NeuralTangent
 
-_SMALL = 512  # Nd up to which systems are solved directly, in less than 0.1 s: conjugate gradients may stop on a plateau
+_SMALL = 512  # Nd up to which systems are solved directly: conjugate gradients may stop on a plateau
 _DENSE = 2048  # Nd up to which a system that conjugate gradients cannot solve is solved directly, in seconds
 
 

@@ -260,7 +260,7 @@ def _labelled(
     for name, value in values.items():
         if np.any(np.isnan(value)) or (name == "risk" and not np.all(np.isfinite(value))):
             raise NotConverged(
-                f"The flow gave no number for {name}: B, its times or its start are too large or too small for float64. "
+                f"The flow gave no number for {name}: B, its times or its start are too large or small for float64. "
                 "Rescale B, and the times by the inverse."
             )
     dims = {"learned": ("time", "direction"), "reached": ("direction",)}

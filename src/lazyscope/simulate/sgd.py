@@ -127,7 +127,7 @@ def risks(
 
 
 def _check_scale(problem: QuadraticTarget) -> None:
-    """The steps of a network, unlike those of a linear model, know the scale of the target; float32 holds its square."""
+    """Unlike those of a linear model, the steps of a network know the scale of the target; float32 holds its square."""
     largest = float(np.max(np.abs(problem.B)))
     if not _SMALLEST <= largest <= 1.0 / _SMALLEST:
         must = f"have its largest entry between {_SMALLEST:g} and {1.0 / _SMALLEST:g} for SGD of a network in float32"
