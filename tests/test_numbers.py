@@ -127,6 +127,14 @@ def test_sgd_of_a_network_refuses_what_float32_cannot_hold():
     assert np.isfinite(float(found.risk))
 
 
+def test_overflow_on_the_way_is_refused_without_a_warning():
+    W = ls.FixedWeights([[5e99], [2e99]])
+    with pytest.raises(ls.NotConverged, match="left what float64 holds"):
+        ls.exact(ls.QuadraticTarget([1.0, 2.0]), ls.NeuralTangent("relu4", weights=W))
+    with pytest.raises(ls.NotConverged):
+        ls.flow(ls.QuadraticTarget([8.6e58]), ls.Trained(alpha=4.3), width=5, seed=631, times=[0.0, 0.1, 1.0, 100.0])
+
+
 def test_an_output_scale_that_hides_the_target_is_refused():
     with pytest.raises(ls.NotConverged, match="Use NeuralTangent"):
         ls.exact(ls.QuadraticTarget([1e-30, -1e-30]), ls.Trained(alpha=3.0), width=1)

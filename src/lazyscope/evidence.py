@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from lazyscope.checks import arithmetic
 from lazyscope.errors import NotConverged
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
 from lazyscope.regimes import Regime
@@ -81,14 +82,15 @@ class Claim:
         {'risk': 0.0}
         """
         seen = problem.in_units(regime) if self.scale_free else problem
-        try:
+        with arithmetic(f"The arithmetic of {self.title}"):
             values = self.evaluate(seen, regime, *where)
-        except (ArithmeticError, np.linalg.LinAlgError) as error:
-            raise self._lost(f"stopped with {type(error).__name__} ({error})") from error
         for name, value in values.items():
             numbers = np.asarray(value)
             if numbers.dtype.kind == "f" and np.any(np.isnan(numbers)):
-                raise self._lost(f"gave no number for {name}")
+                raise NotConverged(
+                    f"{self.title.capitalize()} gave no number for {name}: something over- or underflowed on the way. "
+                    "Bring weights, spectra and step sizes closer to 1."
+                )
             if name in ("residual", "gap") and not np.all(numbers <= self.tolerance):
                 raise NotConverged(
                     f"The solver of {self.title} left a {name} of {np.max(numbers):.1e} (tolerance {self.tolerance:.0e}"
@@ -96,12 +98,6 @@ class Claim:
                     "are closer to one another."
                 )
         return values
-
-    def _lost(self, what: str) -> NotConverged:
-        return NotConverged(
-            f"The arithmetic of {self.title} {what}: numbers over- or underflowed on the way. Bring weights, spectra "
-            "and step sizes closer to 1."
-        )
 
     @property
     def key(self) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lazyscope import matrices
-from lazyscope.checks import FloatArray, real_array, real_number, whole_number
+from lazyscope.checks import FloatArray, arithmetic, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
 from lazyscope.limits.flow_linear import FeaturesFlow, TangentFlow
 from lazyscope.limits.flow_matrix import Curve, Start, solve
@@ -103,10 +103,12 @@ def flow(
             if start is not None or weights != "drawn":
                 must = "be left out with an output scale: the flow is started from weights that are drawn"
                 raise InvalidParameter.of("flow", "start" if start is not None else "weights", must, "a value")
-            return _with_output_scale(problem, regime, moments, (width, seed, draw), tolerance)
+            with arithmetic("The flow"):
+                return _with_output_scale(problem, regime, moments, (width, seed, draw), tolerance)
         begin = beginning(problem, width, start, weights, second_layer, seed, draw, regime.init)
-        curve = solve(begin, float(moments[-1]) or 1.0, tolerance)
-        return _labelled(problem, regime, moments, _of_curve(curve, moments), begin.b)
+        with arithmetic("The flow"):
+            curve = solve(begin, float(moments[-1]) or 1.0, tolerance)
+            return _labelled(problem, regime, moments, _of_curve(curve, moments), begin.b)
     if start is not None or weights != "drawn":
         must = "be left out: a linear model is started at 0, from weights that are drawn"
         raise InvalidParameter.of("flow", "start" if start is not None else "weights", must, "a value")
