@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import numbers
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lazyscope.errors import InvalidParameter, TooLarge
+from lazyscope.errors import InvalidParameter, NotConverged, TooLarge
 
 FloatArray = NDArray[np.float64]
 
@@ -123,6 +125,24 @@ def _numbers(value: Any, owner: str, parameter: str, must: str, advice: str) -> 
     if array.ndim > 1 or array.size == 0:
         raise InvalidParameter.of(owner, parameter, must, f"shape {array.shape}", advice)
     return array
+
+
+@contextmanager
+def arithmetic(what: str) -> Iterator[None]:
+    """Refuse what over- or underflows on the way: neither a warning nor a number made of infinities leaves.
+
+    >>> with arithmetic("A square"):
+    ...     np.array([1e200]) ** 2
+    Traceback (most recent call last):
+    lazyscope.errors.NotConverged: A square left what float64 holds (overflow encountered in square). Bring ...
+    """
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            yield
+    except (ArithmeticError, np.linalg.LinAlgError) as error:
+        raise NotConverged(
+            f"{what} left what float64 holds ({error}). Bring targets, weights, spectra and step sizes closer to 1."
+        ) from error
 
 
 def available_memory() -> int:

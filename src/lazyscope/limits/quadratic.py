@@ -8,7 +8,7 @@ from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence.claim import Claim, at_ratios, exponential_quantiles, nonlinear_features
-from lazyscope.limits.resolvent import solve, visible_energy
+from lazyscope.limits.resolvent import TOLERANCE, solve, visible_energy
 from lazyscope.numerics import matrices
 from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import Bayes, FixedWeights, NeuralTangent, RandomFeatures, Trained
@@ -105,6 +105,7 @@ CLAIMS = (
         ),
         arguments=("rho",),
         compute=at_ratios(random_features),
+        tolerance=TOLERANCE,
         covers=nonlinear_features,
         example=lambda d: (exponential_quantiles(d), RandomFeatures("relu")),
         rate=0.5,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+
 from lazyscope.checks import FloatArray, whole_number
 from lazyscope.errors import InvalidParameter
 
@@ -14,6 +16,13 @@ class Problem(ABC):
     @abstractmethod
     def __str__(self) -> str:
         """One short line for tables, figures and provenance."""
+
+    def in_units(self, regime: object) -> Problem:
+        """Return the problem in units in which its numbers are of order 1, where no risk of the regime depends on them.
+
+        Units are powers of two: what is computed with them is the same to the last bit.
+        """
+        return self
 
 
 class SizedProblem(Problem):
@@ -36,6 +45,16 @@ class GaussianProblem(SizedProblem):
     @abstractmethod
     def best_weight_covariance(self) -> FloatArray:
         """Return the Γ, up to scale, that random features of infinite width would want."""
+
+
+def unit_of(M: FloatArray) -> int | None:
+    """Return the k for which the largest entry of M is of order 2^k; None where that is ordinary, 2^−10 to 2^10.
+
+    >>> unit_of(np.array([1e60, 1.0])), unit_of(np.array([3.0, -700.0]))
+    (199, None)
+    """
+    k = int(np.frexp(np.max(np.abs(M)))[1]) - 1
+    return k if abs(k) > 10 else None
 
 
 def dimension_of(problem: Problem, d: int | None, owner: str) -> int:

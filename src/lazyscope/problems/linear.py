@@ -35,9 +35,9 @@ class LinearTarget(Problem):
 
     def __post_init__(self) -> None:
         for name in ("signal", "noise", "nonlinear"):
-            must = "be a standard deviation, zero or positive, at most 1e100"
+            must = "be a standard deviation, zero or between 1e-100 and 1e100, so that its square is a number"
             value = real_number(getattr(self, name), "LinearTarget", name, must)
-            if not 0.0 <= value <= 1e100:
+            if value != 0.0 and not 1e-100 <= value <= 1e100:
                 raise InvalidParameter.of("LinearTarget", name, must, f"{value:g}")
             object.__setattr__(self, name, value)
         if self.inputs not in get_args(Inputs):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import sqrt
+from math import log10, sqrt
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from lazyscope.checks import FloatArray, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.problems.base import SizedProblem
 from lazyscope.problems.inputs import Inputs, as_inputs, describe, draw_inputs
+
+_DECADES = 15  # float32 holds the square of a label, and of what is left of it
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -53,6 +55,10 @@ class RidgeMonomial(SizedProblem):
                 got = f"shape {beta.shape}" if beta.shape != (self.d,) else "zero"
                 raise InvalidParameter.of("RidgeMonomial", "beta", f"be a direction, {self.d} numbers", got)
             object.__setattr__(self, "beta", beta)
+        size = log10(abs(alpha)) + self.degree * log10(float(np.linalg.norm(self.direction)))
+        if not abs(size) <= _DECADES:
+            must = f"leave α‖β‖^p between 1e-{_DECADES} and 1e{_DECADES}: it is learned in float32"
+            raise InvalidParameter.of("RidgeMonomial", "alpha", must, f"{alpha:g}", f"α‖β‖^p is 1e{size:.0f}.")
         object.__setattr__(self, "inputs", as_inputs(self.inputs, self.d, "RidgeMonomial"))
 
     @property
