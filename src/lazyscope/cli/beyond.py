@@ -85,6 +85,10 @@ def _run(kind: str, options: dict[str, Any]) -> None:
     problem, regimes = KINDS[kind][0](options), _regimes(owner, options)
     sizes = {name: options[name] for name in ("samples", "draws", "seed")}
     sizes["width"] = grammar.parse(options["width"], owner, "--width").whole
+    if wanted.plot is not None:
+        from lazyscope import plotting
+
+        plotting.check_axes({"width": sizes["width"]})
     descent = particles.descent_of(owner, options, any(isinstance(regime, MeanField) for regime in regimes))
     with progress_bar():
         results = [

@@ -27,7 +27,7 @@ def _run(kind: str, options: dict[str, Any]) -> None:
     from lazyscope.cli.terminal import progress_bar
 
     owner = f"lazyscope compare {kind}"
-    wanted = output.Wanted.of(owner, {**options, "plot": None})
+    wanted = output.Wanted.of(owner, options)
     makers = risks.regimes_of(owner, options, options["regime"] or _NETWORKS)
     if {"bayes", "mf"} & {*makers}:
         raise InvalidParameter.of(owner, "--regime", "name networks: rf, nt, nn", repr(options["regime"]))
@@ -117,7 +117,7 @@ def _command(kind: str) -> click.Command:
         *risks.PROBLEMS[kind][2],
         *risks.regime_options(),
         *risks.size_options("simulate", draws=4),
-        *output.options("")[:2],
+        *output.options(),
     ]
 
     def callback(**options: Any) -> None:

@@ -68,6 +68,8 @@ def _run(options: dict[str, Any]) -> None:
     owner = "lazyscope flow quadratic"
     wanted = output.Wanted.of(owner, options)
     regimes, times = _regimes(owner, options), _times(owner, options)
+    if wanted.plot is not None:
+        plotting.check_times(times)
     problem: Any = risks.problem_of(owner, "quadratic", options)
     N = max(1, problem.d // 2) if options["width"] is None else options["width"]
     lines = []

@@ -165,6 +165,17 @@ def _drawn(owner: str, options: dict[str, Any]) -> dict[str, Any]:
     return {**sizes, "draws": options["draws"], "seed": options["seed"]}
 
 
+def _axes(verb: Verb, owner: str, options: dict[str, Any]) -> dict[str, list[float]]:
+    """Return the dimensions that the result will have, with their values."""
+    names = [name for name in ("psi1", "psi2", "ridge") if name in options and options[name].strip() != "optimal"]
+    axes = {name: grammar.parse(options[name], owner, f"--{name}").values for name in names}
+    if verb != "limit":
+        axes["width"] = _drawn(owner, options)["width"]
+    if options.get("regime") == "mf":
+        axes.pop("ridge", None)
+    return axes
+
+
 def _axis(owner: str, name: str, text: str) -> Any:
     """Return the values of an option: a number where one was written, else a sequence."""
     values = grammar.parse(text, owner, f"--{name}").values
@@ -179,6 +190,10 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
     if options.get("isotropic") and options.get("surrogate"):
         raise InvalidParameter.of(owner, "--surrogate", "be left out with --isotropic: nothing is replaced", "both")
     problem = KINDS[kind][0](options)
+    if wanted.plot is not None:
+        from lazyscope import plotting
+
+        plotting.check_axes(_axes(verb, owner, options))
     with progress_bar():
         result = {"limit": _limit, "simulate": _simulate, "compare": _compare}[verb](owner, problem, options)
     emit(wanted, result)

@@ -26,7 +26,7 @@ def _deliver(name: str, options: dict[str, Any], compute: Callable[[], xr.Datase
     """Check where the report is to go, compute it, and send it there; `lazyscope figure` draws its picture."""
     from lazyscope.cli.terminal import console, progress_bar
 
-    wanted = output.Wanted.of(f"lazyscope report {name}", {**options, "plot": None})
+    wanted = output.Wanted.of(f"lazyscope report {name}", options)
     with progress_bar():
         found = compute()
     told = {"label": name, "claim": f"report {name}", "fidelity": "simulate", "theorem": "measured"}
@@ -171,7 +171,7 @@ _COMMANDS = [
             click.Option(["--width"], help=f"N: {grammar.GRAMMAR}. By default around each threshold."),
             _draws(4),
             _SEED,
-            *output.options("")[:2],
+            *output.options(),
         ],
         help="The smallest network that fits n random labels exactly.\n\n"
         "\b\nlazyscope report interpolation --n 60 --d 6 --regime rf,nt",
@@ -189,7 +189,7 @@ _COMMANDS = [
             click.Option(["--width"], type=int, help="N; d/2 by default."),
             _draws(1),
             _SEED,
-            *output.options("")[:2],
+            *output.options(),
         ],
         help="Training with an output scale α, f = α(h − h₀) + c, on a quadratic target: its end, and how far it "
         "leaves its linearisation.\n\n\b\nlazyscope report lazy-to-rich --d 20 --alpha 0.01:1000:6log",
@@ -207,7 +207,7 @@ _COMMANDS = [
             *particles.options(),
             _draws(2),
             _SEED,
-            *output.options("")[:2],
+            *output.options(),
         ],
         help="Risk of N particles after descent on n samples, against that of the best measure. PROBLEM is one of "
         f"{', '.join(_PROBLEMS)}, each as it is drawn by default.\n\n\b\nlazyscope report mean-field mixture --bound 3",

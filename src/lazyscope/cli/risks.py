@@ -263,6 +263,10 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
     grid = (_ratios if verb == "limit" else widths_of)(owner, problem, options)
     named = options["regime"] is not None
     regimes = _served(verb, problem, makers, named)
+    if wanted.plot is not None:
+        from lazyscope import plotting
+
+        plotting.check_ratios(grid.values if {*regimes} - {"bayes"} else ())
     if verb == "limit":
         sizes: dict[str, Any] = {"rho": grid.values}
     else:
