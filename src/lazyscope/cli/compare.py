@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lazyscope.cli import output, ratios, risks
+from lazyscope.cli import effort, output, ratios, risks
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -35,10 +35,15 @@ def _run(kind: str, options: dict[str, Any]) -> None:
     widths = risks.widths_of(owner, problem, options).whole
     protocol = risks.protocol_of(owner, options)
     sizes = {name: options[name] for name in ("draws", "seed", "samples")}
+    regimes = {name: maker() for name, maker in makers.items()}
+    exact = effort.exact(problem, regimes, widths, options["draws"])
+    simulated = risks.sgd_effort(problem, regimes, widths, options, protocol)
+    whole = effort.Effort(exact.seconds + simulated.seconds, f"{exact.what} and {simulated.what}")
+    whole.check(owner, "--samples, --draws or --width")
     with progress_bar():
         columns = [
             side_by_side.compare(problem, regime, width=widths, protocol=protocol(problem, regime), **sizes)
-            for regime in [maker() for maker in makers.values()]
+            for regime in regimes.values()
         ]
     result = xr.concat(columns, dim="regime", combine_attrs="drop_conflicts")
     command = str(click.get_current_context().find_root().obj)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lazyscope.cli import grammar, output, risks
+from lazyscope.cli import effort, grammar, output, risks
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -72,6 +72,11 @@ def _run(options: dict[str, Any]) -> None:
         plotting.check_times(times)
     problem: Any = risks.problem_of(owner, "quadratic", options)
     N = max(1, problem.d // 2) if options["width"] is None else options["width"]
+    if options["step_size"] is not None:
+        count = float(times[-1]) / options["step_size"]
+        flops = 20.0 * problem.d**3 if "nn" in regimes else float(problem.d) ** 2
+        work = effort.steps(count, flops, f"{count:,.0f} steps of SGD, predicted one by one")
+        work.check(owner, "--times, a larger --step-size")
     lines = []
     with progress_bar():
         for name, regime in regimes.items():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lazyscope.problems import Problem
     from lazyscope.simulate.protocol import ParticleDescent
 
-_SAMPLES = 1000  # n, where none is given
+SAMPLES = 1000  # n, where none is given
 
 
 def options() -> tuple[click.Option, ...]:
@@ -54,7 +54,7 @@ def simulate(
     from lazyscope.regimes import MeanField
 
     regimes = [MeanField(N, activation) for N in whole_numbers(width, "simulate", "width").tolist()]
-    n = _SAMPLES if samples is None else samples
+    n = SAMPLES if samples is None else samples
     found = [verbs.simulate(problem, regime, samples=n, protocol=descent, **sizes) for regime in regimes]
     whole = xr.concat(found, "width", data_vars="all", coords="minimal", compat="override", combine_attrs="override")
     ratio = "rho" if "rho" in whole.coords else "psi1"

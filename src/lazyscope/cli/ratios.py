@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from lazyscope.cli import grammar, output, particles
+from lazyscope.cli import effort, grammar, output, particles
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -194,6 +194,16 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
         from lazyscope import plotting
 
         plotting.check_axes(_axes(verb, owner, options))
+    if verb != "limit":
+        sizes = _drawn(owner, options)
+        if options.get("regime") == "mf":
+            rounds = particles.descent_of(owner, options, True)
+            assert rounds is not None
+            how = (sizes["samples"], options["d"], sizes["width"], rounds.steps, options["draws"])
+            effort.particles(*how).check(owner, "--steps or --draws")
+        else:
+            work = effort.simulate(options["d"], ["rf"], sizes["width"], sizes["samples"], options["draws"])
+            work.check(owner, "--samples, --draws or --width")
     with progress_bar():
         result = {"limit": _limit, "simulate": _simulate, "compare": _compare}[verb](owner, problem, options)
     emit(wanted, result)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from lazyscope.cli import beyond, grammar, output, particles, ratios
+from lazyscope.cli import beyond, effort, grammar, output, particles, ratios
 from lazyscope.errors import InvalidParameter, LazyscopeError, NoTheorem
 
 if TYPE_CHECKING:
@@ -275,9 +275,45 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
     if verb == "simulate":
         sizes["samples"] = options["samples"]
         protocol, descent = protocol_of(owner, options), particles.descent_of(owner, options, "mf" in regimes)
+    _check_effort(verb, owner, problem, regimes, grid.whole, options, protocol, descent)
     with progress_bar():
         results = _compute(verb, problem, regimes, named, sizes, protocol, descent)
     output.emit(wanted, results, problem, geometric=grid.geometric)
+
+
+def _check_effort(
+    verb: Verb,
+    owner: str,
+    problem: SizedProblem,
+    regimes: dict[str, Regime],
+    widths: Sequence[float],
+    options: dict[str, Any],
+    protocol: Callable[[SizedProblem, Regime], SGD] | None,
+    descent: ParticleDescent | None,
+) -> None:
+    """Say how long it will take, or refuse what nobody can mean."""
+    if verb == "exact":
+        effort.exact(problem, regimes, widths, options["draws"]).check(owner, "--draws or --width")
+    if verb == "simulate":
+        sgd_effort(problem, regimes, widths, options, protocol).check(owner, "--samples, --draws or --width")
+    if descent is not None:
+        n = options["samples"] or particles.SAMPLES
+        effort.particles(n, problem.d, widths, descent.steps, options["draws"]).check(owner, "--steps or --draws")
+
+
+def sgd_effort(
+    problem: SizedProblem, regimes: dict[str, Any], widths: Sequence[float], options: dict[str, Any], protocol: Any
+) -> effort.Effort:
+    """Return the work of fits and of SGD, by the paper's numbers where none are given."""
+    trained = {name: regime for name, regime in regimes.items() if name in ("nt", "nn")}
+    plans = [protocol(problem, regime) for regime in trained.values()]
+    n = options["samples"] or max((plan.steps * plan.batch for plan in plans), default=0)
+    lanes = max((len(plan.step_sizes) for plan in plans), default=1)
+    work = effort.simulate(problem.d, trained, widths, n, options["draws"], lanes)
+    if "rf" not in regimes:
+        return work
+    fits = effort.simulate(problem.d, ["rf"], widths, options["samples"] or 500_000, options["draws"])
+    return effort.Effort(work.seconds + fits.seconds, " and ".join(filter(None, (fits.what, work.what))))
 
 
 def _command(verb: Verb, kind: str) -> click.Command:
