@@ -22,7 +22,7 @@ _LONG = 20.0  # seconds: from here on the time is told
 _MOST = 86_400.0  # seconds: from here on the command is refused
 _FLOPS = 4e9  # operations a second of a matrix product
 _SINGLE = 2e10  # and in float32, of particles and of fits
-_STREAM = 5e10  # and of the engine of SGD, at sizes where it takes long
+_STREAM = 1e11  # and of the engine of SGD on two cores, at sizes where it takes long
 _CALL = 1e-4  # seconds that Python and NumPy need for a step of anything
 _DESCENT = 2000  # steps at most of the descent of `exact` for a trained network
 

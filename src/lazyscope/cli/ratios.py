@@ -133,9 +133,6 @@ def _simulate(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Datas
     descent, sizes = particles.descent_of(owner, options, options["regime"] == "mf"), _drawn(owner, options)
     if descent is None:
         return verbs.simulate(problem, _regime(options), **sizes)
-    for name in ("isotropic", "surrogate"):
-        if options.get(name):
-            raise InvalidParameter.of(owner, f"--{name}", "go with the regime rf", "regime mf", "Leave it out.")
     kept = {name: value for name, value in sizes.items() if name not in ("ridge", "method")}
     return particles.simulate(problem, options["activation"], descent=descent, **kept)
 
@@ -197,6 +194,9 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
     if verb != "limit":
         sizes = _drawn(owner, options)
         if options.get("regime") == "mf":
+            for name in ("isotropic", "surrogate"):
+                if options.get(name):
+                    raise InvalidParameter.of(owner, f"--{name}", "go with the regime rf", "regime mf", "Leave it out.")
             rounds = particles.descent_of(owner, options, True)
             assert rounds is not None
             how = (sizes["samples"], options["d"], sizes["width"], rounds.steps, options["draws"])
