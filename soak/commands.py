@@ -114,6 +114,13 @@ def _too_slow(*_: Any) -> None:
     raise _TooSlow
 
 
+def _end_helpers() -> None:
+    """End the idle processes that joblib keeps for minutes: this process would wait for them at its own end."""
+    loky = sys.modules.get("joblib.externals.loky.reusable_executor")
+    if loky is not None and loky._executor is not None:
+        loky._executor.shutdown(wait=True, kill_workers=True)
+
+
 def run(words: list[str], store: Path) -> Outcome:
     """Run one command in a fresh folder and judge it."""
     from lazyscope.cli import main
@@ -141,6 +148,7 @@ def run(words: list[str], store: Path) -> Outcome:
         finally:
             signal.alarm(0)
             os.chdir(home)
+            _end_helpers()
         out.flush()
         err.flush()
         outcome.stdout, outcome.stderr = (stream.buffer.getvalue().decode() for stream in (out, err))
