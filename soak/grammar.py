@@ -197,7 +197,10 @@ def line(rng: Rng, tree: click.Command) -> Line:
     return written
 
 
-WEIGHTS = {"explore": 0.5, "figure": 0.7, "lens": 0.05, "bench": 0.03, "sweep": 0.3, "claims": 1.0, "limit": 4.0}
+WEIGHTS = {
+    "explore": 0.5, "figure": 0.7, "lens": 0.05, "bench": 0.03, "sweep": 0.2, "limit": 4.0, "simulate": 0.7,
+    "compare": 0.6,
+}  # fmt: skip
 RARE = {
     "--alpha": 0.08, "--init": 0.08, "--weights": 0.15, "--plot": 0.12, "--out": 0.35, "--force": 0.15, "--steps": 0.0,
     "--bound": 0.0, "--isotropic": 0.1, "--surrogate": 0.1, "--step-size": 0.2, "--list": 0.7, "--backend": 0.0,

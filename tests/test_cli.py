@@ -209,6 +209,8 @@ def test_regimes_without_a_theorem_are_left_out_with_a_note_unless_they_were_nam
         (("limit", "quadratic", "--rho", "a"), "--rho"),
         (("limit", "mixture", "--d", "9", "--rho", "1e-320"), "1e-300"),
         (("limit", "linear", "--psi1", "1e-320"), "1e-300"),
+        (("flow", "quadratic", "--d", "5", "--width", "10" * 10), "GB"),
+        (("report", "interpolation", "--d", "10" * 20), "GB"),
         (("limit", "linear", "--ridge", "1e-320"), "1e-300"),
         (("limit", "quadratic", "--rho", "0.5", "--regime", "cnn"), "--regime"),
         (("limit", "quadratic", "--rho", "0.5", "--regime", ""), "--regime"),

@@ -94,7 +94,7 @@ def _run(kind: str, options: dict[str, Any]) -> None:
         how = (options["samples"], options["d"], sizes["width"], descent.steps, options["draws"])
         effort.particles(*how).check(owner, "--steps or --draws")
     trained = [str(regime) for regime in regimes if not isinstance(regime, MeanField)]
-    n = 1000.0 * 256  # steps and batch of their protocol
+    n = 1000 * 256  # steps and batch of their protocol
     effort.simulate(options["d"], trained, sizes["width"], n, options["draws"]).check(owner, "--draws or --width")
     with progress_bar():
         results = [

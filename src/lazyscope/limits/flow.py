@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lazyscope import matrices
-from lazyscope.checks import FloatArray, real_array, real_number, whole_number
+from lazyscope.checks import FloatArray, fits_in_memory, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.limits.flow_linear import FeaturesFlow, TangentFlow
 from lazyscope.limits.flow_matrix import Curve, Start, solve
@@ -179,6 +179,7 @@ def beginning(
         gamma = init**2 / d
         return Start(small, None, a, 0.0, -float(small.sum()), trained, typical_gamma=gamma, typical_width=float(N))
     # as `simulate` draws and rounds them: rows, in the eigenbasis of B, whatever it is
+    fits_in_memory(32.0 * N * d, f"Weights of N = {N} neurons", "Use a smaller width.")
     W = init * (_generator(seed, draw, N).standard_normal((N, d)) / np.sqrt(d)).astype(np.float32).astype(np.float64)
     return Start(small, W.T[order] / np.sqrt(N), a, 0.0, -float(small.sum()), trained)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from lazyscope.activations import Activation, as_activation
-from lazyscope.checks import FloatArray, whole_number, whole_numbers
+from lazyscope.checks import FloatArray, fits_in_memory, whole_number, whole_numbers
 from lazyscope.draws import Row
 from lazyscope.errors import InvalidParameter
 from lazyscope.reports.exponents import computed
@@ -132,6 +132,7 @@ def interpolation(
     """
     n, d = whole_number(n, "interpolation", "n"), whole_number(d, "interpolation", "d")
     draws, seed = whole_number(draws, "interpolation", "draws"), whole_number(seed, "interpolation", "seed", least=0)
+    fits_in_memory(16.0 * n * d, f"A sample of n = {n} in d = {d} dimensions", "Use smaller sizes.")
     sigma = as_activation(activation)
     if not sigma.has_derivative:
         raise InvalidParameter.of("interpolation", "activation", "have a derivative", sigma.name)
