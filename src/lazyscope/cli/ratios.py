@@ -165,7 +165,7 @@ def _drawn(owner: str, options: dict[str, Any]) -> dict[str, Any]:
 def _axes(verb: Verb, owner: str, options: dict[str, Any]) -> dict[str, list[float]]:
     """Return the dimensions that the result will have, with their values."""
     names = [name for name in ("psi1", "psi2", "ridge") if name in options and options[name].strip() != "optimal"]
-    axes = {name: grammar.parse(options[name], owner, f"--{name}").values for name in names}
+    axes: dict[str, list[float]] = {name: grammar.parse(options[name], owner, f"--{name}").values for name in names}
     if verb != "limit":
         axes["width"] = _drawn(owner, options)["width"]
     if options.get("regime") == "mf":
