@@ -40,7 +40,6 @@ _AGAIN = 0.08  # share of the commands that are run twice
 _PATIENCE = 45  # seconds after which a command is cut off, and not judged: the machine may be busy
 _NUMBERS = (
     "risk",
-    "stderr",
     "error",
     "margin",
     "train",

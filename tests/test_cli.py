@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -242,6 +243,17 @@ def test_regimes_without_a_theorem_are_left_out_with_a_note_unless_they_were_nam
 def test_mistakes_are_one_line_and_exit_code_two(here, args, word):
     assert word in refused(*args)
     assert list(here.iterdir()) == []
+
+
+def test_where_every_regime_is_left_out_the_command_is_refused_in_one_line(here):
+    (here / "sigma.csv").write_text("2,1,1,1,1.5\n")
+    assert "Σ = I" in refused("simulate", "mixture", "--sigma", "sigma.csv", "--d", 5, "--width", 4, "--samples", 60)
+
+
+def test_a_step_size_beyond_single_precision_is_refused_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "at most 1e+30" in refused("simulate", "quadratic", "--d", 5, "--samples", 200, "--step-sizes", "1e39")
 
 
 def test_a_failure_leaves_the_file_that_was_there(here):

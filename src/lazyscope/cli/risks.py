@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Verb = Literal["limit", "exact", "simulate"]
 REGIMES = ("rf", "nt", "nn", "bayes", "mf")
 _PATH = click.Path(path_type=Path)
+_Kept = TypeVar("_Kept", dict[str, Any], list[Any])
 
 
 def _quadratic(owner: str, B: Path | None, d: int | None, target_seed: int | None) -> SizedProblem:
@@ -191,7 +192,7 @@ def _served(verb: Verb, problem: SizedProblem, makers: dict[str, Any], named: bo
     """Return the regimes that have a result; refuse, or say which are left out, before anything is computed."""
     from lazyscope.registry import find
 
-    served = {}
+    served, left_out = {}, {}
     for name, maker in makers.items():
         try:
             regime = maker()
@@ -200,10 +201,19 @@ def _served(verb: Verb, problem: SizedProblem, makers: dict[str, Any], named: bo
             # the activation is known to be one: what a regime says against it is that it cannot use it
             if named or not (isinstance(error, NoTheorem) or name == "nt"):
                 raise
-            _note(name, error)
+            left_out[name] = error
         else:
             served[name] = regime
-    return served
+    return _noted(served, left_out)
+
+
+def _noted(kept: _Kept, left_out: dict[str, LazyscopeError]) -> _Kept:
+    """Say which regimes are left out; where none is left, refuse with what the first of them lacks."""
+    if not kept:
+        raise next(iter(left_out.values()))
+    for name, error in left_out.items():
+        _note(name, error)
+    return kept
 
 
 def _note(name: str, error: LazyscopeError) -> None:
@@ -222,7 +232,8 @@ def _compute(
     from lazyscope import verbs
     from lazyscope.regimes import MeanField
 
-    results = []
+    results: list[xr.Dataset] = []
+    left_out: dict[str, LazyscopeError] = {}
     for name, regime in regimes.items():
         try:
             if name == "bayes":
@@ -235,8 +246,8 @@ def _compute(
         except NoTheorem as error:
             if named:
                 raise
-            _note(name, error)
-    return results
+            left_out[name] = error
+    return _noted(results, left_out)
 
 
 def _ratios(owner: str, problem: SizedProblem, options: dict[str, Any]) -> grammar.Grid:
