@@ -302,9 +302,9 @@ def _particles(calls: Calls, rng: np.random.Generator) -> None:
     draw = Draw(rng)
     target = f"ls.QuadraticTarget({array(draw.symmetric())} * 1e{int(rng.integers(-135, 135))})"
     few = "samples=60, protocol=ls.ParticleDescent(steps=20)"
-    calls(f"ls.simulate({target}, ls.MeanField(6, {draw.name!r}), {few})")
+    calls(f"ls.simulate({target}, ls.MeanField({draw.name!r}), width=6, {few})")
     monomial = f"ls.RidgeMonomial({draw.d + 1}, {rng.integers(1, 6)}, alpha={10.0 ** rng.uniform(-18, 18)!r})"
-    calls(f"ls.simulate({monomial}, ls.MeanField(6, {draw.name!r}), {few})")
+    calls(f"ls.simulate({monomial}, ls.MeanField({draw.name!r}), width=6, {few})")
 
 
 ATTACKS = (

@@ -2,16 +2,18 @@
 
 import numpy as np
 import pytest
-from lazyscope.runs.draws import assemble
 
 import lazyscope as ls
 from lazyscope.activations import Activation, activation_names
 from lazyscope.evidence.claim import Claim
+from lazyscope.evidence.reductions import best_of_draws
 from lazyscope.evidence.registry import claims, find
+from lazyscope.evidence.run import Run
 from lazyscope.numerics.krylov import solve
 from lazyscope.numerics.quadrature import panels
 from lazyscope.population.environment import environments, project
 from lazyscope.population.random_features import ACCURACY, explained, missed
+from lazyscope.runs.assembly import assemble
 from lazyscope.weights import draw as draw_weights
 from lazyscope.weights import generator
 
@@ -81,7 +83,7 @@ def test_the_scale_of_the_target_changes_no_risk(d, exponent):
         lambda p: ls.finite_step(p, ls.NeuralTangent(), width=1, step_size=1e-3, batch=10, samples=[100]),
         lambda p: ls.simulate(p, ls.RandomFeatures("relu"), width=1, samples=50),
         lambda p: ls.simulate(p, ls.NeuralTangent("relu"), width=1, protocol=FAST),
-        lambda p: ls.simulate(p, ls.MeanField(3), samples=20, protocol=ls.ParticleDescent(steps=5)),
+        lambda p: ls.simulate(p, ls.MeanField(), width=3, samples=20, protocol=ls.ParticleDescent(steps=5)),
     ]
     if abs(exponent) > 140:
         with pytest.raises(ls.InvalidParameter, match="between 1e-140 and 1e140"):
@@ -190,9 +192,9 @@ def test_a_pseudo_inverse_takes_exactly_dependent_features():
     ],
 )
 def test_no_claim_lets_a_bad_number_leave(row, match):
-    bad = Claim("exact", ls.QuadraticTarget, ls.Trained, "a test", "", (), (), (), lambda *_: row, lambda d: None)
+    bad = Claim("exact", ls.QuadraticTarget, ls.Trained, "a test", "", (), (), (), lambda run: row, lambda d: None)
     with pytest.raises(ls.NotConverged, match=match):
-        bad.compute(ls.QuadraticTarget([1.0]), ls.Trained())
+        Run("exact", ls.QuadraticTarget([1.0]), ls.Trained(), known=bad).compute()
 
 
 def test_every_claim_has_a_tolerance():
@@ -200,14 +202,12 @@ def test_every_claim_has_a_tolerance():
 
 
 def test_a_best_draw_that_still_falls_is_refused():
-    from lazyscope.runs.draws import Draw
-
     target, regime = ls.QuadraticTarget([2.0, 1.0]), ls.Trained("relu")
-    assert find("exact", target, regime).best_of_draws
-    row = {"risk": [0.5], "gradient": [1.0], "iterations": [2000], "gain": [1e-3], "converged": [0]}
-    plan = [Draw("exact", target, regime, (3,), number=k) for k in range(2)]
+    assert find("exact", target, regime).reduce is best_of_draws
+    row = {"risk": 0.5, "gradient": 1.0, "iterations": 2000, "gain": 1e-3, "converged": 0}
+    plan = [Run("exact", target, regime, {"width": (3,)}, number=k) for k in range(2)]
     rows = [{name: np.array(value) for name, value in row.items()} for _ in plan]
     with pytest.raises(ls.NotConverged, match=r"still gained 1\.0e-03"):
         assemble(plan, rows)
-    rows[0] |= {"risk": np.array([0.4]), "converged": np.array([1])}
-    assert float(assemble(plan, rows, scalar=True).risk) == 0.4
+    rows[0] |= {"risk": np.array(0.4), "converged": np.array(1)}
+    assert float(assemble(plan, rows, ["width"]).risk) == 0.4

@@ -96,9 +96,9 @@ def whole_numbers(value: Any, owner: str, parameter: str) -> NDArray[np.int64]:
 
 def positive_numbers(value: Any, owner: str, parameter: str, advice: str) -> FloatArray:
     """Return a number or a sequence of positive numbers, infinity allowed, as a float64 array."""
-    must = "be positive (at most 1e300, or inf): a number, or a one-dimensional sequence of numbers"
+    must = "be positive (1e-300 to 1e300, or inf): a number, or a one-dimensional sequence of numbers"
     array = _numbers(value, owner, parameter, must, advice)
-    wrong = array[~(array > 0) | (array > 1e300) & np.isfinite(array)]
+    wrong = array[~(array >= 1e-300) | (array > 1e300) & np.isfinite(array)]  # so that 1/x is a number
     if wrong.size:
         raise InvalidParameter.of(owner, parameter, must, f"{wrong.flat[0]:g}", advice)
     return array
@@ -106,9 +106,9 @@ def positive_numbers(value: Any, owner: str, parameter: str, advice: str) -> Flo
 
 def non_negative_numbers(value: Any, owner: str, parameter: str, advice: str) -> FloatArray:
     """Return a number or a sequence of finite numbers, none of them negative, as a float64 array."""
-    must = "be zero or positive (at most 1e300): a number, or a one-dimensional sequence of numbers"
+    must = "be zero or positive (1e-300 to 1e300): a number, or a one-dimensional sequence of numbers"
     array = _numbers(value, owner, parameter, must, advice)
-    wrong = array[~((array >= 0) & (array <= 1e300))]
+    wrong = array[~((array == 0) | (array >= 1e-300) & (array <= 1e300))]
     if wrong.size:
         raise InvalidParameter.of(owner, parameter, must, f"{wrong.flat[0]:g}", advice)
     return array

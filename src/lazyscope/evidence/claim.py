@@ -79,8 +79,8 @@ class Claim:
     `arrays` all values at once, the others one by one; `optional` ones may be left out. `protocol` is the kind of
     training that it follows, if any. `settle` writes the defaults of a run out, and refuses what contradicts itself.
     `dims` names the axes that a variable has beside the sizes. `reduce` makes one result of several draws.
-    `tolerance` is the largest `residual` or `gap` that a row may have. `scale_free` says that the answer does not depend
-    on the units of the problem, which are then taken out.
+    `tolerance` is the largest `residual` or `gap` that a row may have. `scale_free` says that the answer does not
+    depend on the units of the problem, which are then taken out.
 
     What is tested: `example(d)` is a family of instances for the contract test. `rate` is the declared exponent r of a
     limit: one draw of `exact` lies at a distance ∝ d^−r of it, in root mean square (None: the two are identical).

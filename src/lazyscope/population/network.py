@@ -162,7 +162,7 @@ def descend(objective: PopulationRisk, a: FloatArray, W: FloatArray) -> Descent:
     def tell(intermediate_result: OptimizeResult) -> None:
         trace.append(float(intermediate_result.fun))
         if len(trace) % 10 == 0:
-            report(len(trace), 0, f"descent, step {len(trace)}")
+            report(len(trace), 0, f"descent, step {len(trace):,} of at most {_MOST_ITERATIONS:,}")
         if len(trace) > _WINDOW and trace[-1 - _WINDOW] - trace[-1] <= _GAIN:
             raise StopIteration
 

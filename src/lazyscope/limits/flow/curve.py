@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lazyscope.checks import FloatArray, arithmetic, real_array, real_number, whole_number
+from lazyscope.checks import FloatArray, arithmetic, fits_in_memory, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
 from lazyscope.limits.flow.linear import FeaturesFlow, TangentFlow
 from lazyscope.limits.flow.matrix import Curve, Start, solve
@@ -181,6 +181,7 @@ def beginning(
         gamma = init**2 / d
         return Start(small, None, a, 0.0, -float(small.sum()), trained, typical_gamma=gamma, typical_width=float(N))
     # as `simulate` draws and rounds them: rows, in the eigenbasis of B, whatever it is
+    fits_in_memory(32.0 * N * d, f"Weights of N = {N} neurons", "Use a smaller width.")
     W = init * (_generator(seed, draw, N).standard_normal((N, d)) / np.sqrt(d)).astype(np.float32).astype(np.float64)
     return Start(small, W.T[order] / np.sqrt(N), a, 0.0, -float(small.sum()), trained)
 
