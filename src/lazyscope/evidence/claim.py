@@ -71,9 +71,11 @@ class Claim:
     """One implemented (problem, regime) pair in one fidelity: what it rests on, and how it is computed.
 
     What it rests on: `theorem`, `citations` (keys of the bibliography), `assumptions`, `erratum` where the source is
-    misprinted. `method` tells claims of one pair apart that answer different questions, such as ridge regression and
-    the largest margin; users name it. `covers` says whether this claim serves a given pair, of those that have the
-    right types; claims of one pair are asked in order. `scaled` claims serve `Trained(alpha=…)`, and nothing else.
+    misprinted. `bibtex` has the entries of those citations that lazyscope's own bibliography lacks. `method` tells
+    claims of one pair apart that answer different questions, such as ridge regression and the largest margin; users
+    name it. `covers` says whether this claim serves a given pair, of those that have the right types; claims of one
+    pair are asked in order. Where `assumes` says no, a later claim whose hypotheses hold goes before; without one
+    `compute` names the hypothesis that fails. `scaled` claims serve `Trained(alpha=…)`, and nothing else.
 
     How it is computed: `compute` makes a row from a run. `arguments` are the sizes that it takes; of these it takes
     `arrays` all values at once, the others one by one; `optional` ones may be left out. `protocol` is the kind of
@@ -99,7 +101,9 @@ class Claim:
     compute: Callable[[Run], Row]
     example: Example
     covers: Callable[[Any, Any], bool] = always
+    assumes: Callable[[Any, Any], bool] = always
     erratum: str = ""
+    bibtex: str = ""
     rate: float | None = None
     finite_size: Callable[[dict[str, Any]], Any] | None = None
     method: str | None = None

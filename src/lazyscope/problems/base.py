@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -10,8 +12,44 @@ from lazyscope.checks import FloatArray, whole_number
 from lazyscope.errors import InvalidParameter
 
 
+@dataclass(frozen=True)
+class Option:
+    """One option that a problem or a regime has on the command line, in sweep plans and in the explorer.
+
+    `name` is the keyword that the class takes, and `--name` on the command line, with - for _. `type` is what its text
+    becomes (`int`, `float`, `str`, `bool`, `pathlib.Path`), or the words to choose from. A `default` of None says that
+    the option may be left out.
+
+    >>> Option("noise", float, 0.0, "Standard deviation of the label noise.").flag
+    '--noise'
+    """
+
+    name: str
+    type: type[Any] | tuple[str, ...]
+    default: Any
+    help: str
+
+    @property
+    def flag(self) -> str:
+        """Its name on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+
 class Problem(ABC):
-    """A data law and a target. It may leave its dimension open: its limits then depend on ratios of sizes alone."""
+    """A data law and a target. It may leave its dimension open: its limits then depend on ratios of sizes alone.
+
+    A subclass that has a `word` is a command of its own, such as `lazyscope limit quadratic`: `formula` says in a line
+    what it is, `options` are its options there, and `from_options` makes it from their values.
+    """
+
+    word: ClassVar[str] = ""
+    formula: ClassVar[str] = ""
+    options: ClassVar[tuple[Option, ...]] = ()
+
+    @classmethod
+    def from_options(cls, **values: Any) -> Self:
+        """Return the problem that these options describe."""
+        return cls(**values)
 
     @abstractmethod
     def __str__(self) -> str:

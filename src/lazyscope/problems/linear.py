@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from lazyscope.checks import real_number
 from lazyscope.errors import InvalidParameter
@@ -28,6 +28,8 @@ class LinearTarget(Problem):
     linear target on the sphere, F₁ = 1, τ = 0.5
     """
 
+    word: ClassVar[str] = "linear"
+    formula: ClassVar[str] = "y = ⟨β₀, x⟩ + f⋆(x) + ε, ‖x‖ = √d"
     signal: float = 1.0
     noise: float = 0.0
     nonlinear: float = 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,8 @@ class GaussianMixture(GaussianProblem):
     (450, 2.5)
     """
 
+    word: ClassVar[str] = "mixture"
+    formula: ClassVar[str] = "y = ±1, x | y ~ N(0, Σ ∓ Δ)"
     Delta: FloatArray
     Sigma: FloatArray | None = None
 

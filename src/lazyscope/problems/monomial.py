@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import log10, sqrt
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,6 +31,8 @@ class RidgeMonomial(SizedProblem):
     1·(βᵀx)^4 of 30 inputs on the sphere
     """
 
+    word: ClassVar[str] = "monomial"
+    formula: ClassVar[str] = "y = α(βᵀx)^p + ε, ‖x‖ = √d"
     d: int = field()  # with slots, a field that replaces the property of the base class
     degree: int
     alpha: float = 1.0

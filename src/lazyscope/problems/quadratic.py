@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +28,8 @@ class QuadraticTarget(GaussianProblem):
     (3, 20.0, 0.533333)
     """
 
+    word: ClassVar[str] = "quadratic"
+    formula: ClassVar[str] = "y = b₀ + ⟨x, Bx⟩, x ~ N(0, I)"
     B: FloatArray
     b0: float = 0.0
 
