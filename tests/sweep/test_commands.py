@@ -75,7 +75,9 @@ def test_failures_are_told_and_change_the_exit_code(here):
     (here / "a.toml").write_text(text + "samples = 40\n")
     result = invoke("run", "a.toml", "--workers", 1, code=1)
     assert "2 computed, 0 had a result already, 2 failed" in result.stdout
-    assert result.stderr.startswith("lazyscope: failed: simulate RF, N = 90, draw 0: The samples parameter of simulate")
+    assert result.stderr.startswith(
+        "lazyscope: failed: simulate RF, N = 90, n = 40, draw 0: The samples parameter of simulate"
+    )
     assert "take the complete widths only" in refused("export", "a.sqlite", "--out", "a.csv")
     assert not (here / "a.csv").exists()
     told = invoke("export", "a.sqlite", "--out", "a.csv", "--partial").stderr

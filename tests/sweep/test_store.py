@@ -138,7 +138,7 @@ def test_places_that_cannot_be_written(here):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"widths": [1, 3]}, "widths from 1, 2 to 1, 3"),
+        ({"widths": [1, 3]}, "width from 1, 2 to 1, 3"),
         ({"seed": 4}, "seed from 0 to 4"),
         ({"draws": 3}, "number from 0 to 0, 1, 2"),
         ({"regimes": [ls.NeuralTangent()]}, "regime from Trained [0-9a-f]{6} to NeuralTangent [0-9a-f]{6}"),
@@ -167,7 +167,7 @@ def test_plans_of_one_store_share_their_results(here):
 def test_results_that_were_altered_are_noticed(here):
     for statement, told in (
         ("UPDATE results SET result = replace(result, '0.', '1.')", "the result of task"),
-        ("UPDATE tasks SET specification = replace(specification, 'widths', 'Widths')", "task "),
+        ("UPDATE tasks SET specification = replace(specification, 'width', 'Width')", "task "),
         ("UPDATE arrays SET bytes = zeroblob(16)", "array "),
     ):
         filled()

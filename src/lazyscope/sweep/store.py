@@ -311,11 +311,17 @@ def _as_array(written: Mapping[str, Any]) -> Array:
 def _difference(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:
     """Name the fields in which two lists of specifications differ, with their values where these are short."""
     told = []
+    before, now = ([_flat(task) for task in tasks] for tasks in (before, now))
     for field in dict.fromkeys(name for task in (*now, *before) for name in task):
         old, new = (dict.fromkeys(_shown(_field(task, field)) for task in tasks) for tasks in (before, now))
         if set(old) != set(new):
             told.append(f"{field} from {_listed(old)} to {_listed(new)}")
     return " and ".join(told) if told else "which combinations there are, or their order"
+
+
+def _flat(task: dict[str, Any]) -> dict[str, Any]:
+    """Put the sizes of a run beside its other fields."""
+    return {name: value for name, value in task.items() if name != "sizes"} | task.get("sizes", {})
 
 
 def _field(task: dict[str, Any], name: str) -> Any:
