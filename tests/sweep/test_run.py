@@ -4,6 +4,7 @@ import functools
 import os
 import re
 import sqlite3
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from distributed.comm import CommClosedError
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import lazyscope as ls
@@ -65,7 +65,7 @@ def test_loading_by_plan_by_name_and_the_only_one_agree(here, tiny):
         assert one.identical(three)
 
 
-def test_a_cluster_gives_the_same_bytes(here, tiny, monkeypatch, caplog):
+def test_a_cluster_gives_the_same_bytes(here, tiny):
     import dask
     from distributed import LocalCluster
 
@@ -78,27 +78,35 @@ def test_a_cluster_gives_the_same_bytes(here, tiny, monkeypatch, caplog):
         # A task that kills every worker it gets is given up by Dask, and the driver is told.
         with pool.opened(None, "dask", address) as outcomes, pytest.raises(pool.WorkersLost, match="workers died"):
             list(outcomes([_deadly()]))
-        # The connection is lost just when a result is fetched.
-        monkeypatch.setattr("distributed.client.Future._result", _lost)
-        caplog.clear()
-        told = []
-        waiting = threading.Thread(target=lambda: told.append(_refusal(tiny, address)), daemon=True)
-        waiting.start()
-        waiting.join(100)
-        assert told, "a result that was lost on its way is waited for, for ever"
-        assert re.fullmatch(r"The cluster at \S+ was lost, or has no workers \(cut\)\. What was computed .*", told[0])
-        assert not [record for record in caplog.records if record.exc_info], "a traceback beside the line"
 
 
-async def _lost(future, raiseit=True):
+CUT = """
+import lazyscope as ls
+from distributed import LocalCluster, client
+from distributed.comm import CommClosedError
+from lazyscope import sweep
+
+async def lost(future, raiseit=True):
     raise CommClosedError("cut")
 
+if __name__ == "__main__":
+    plan = sweep.Plan.grid("a", [ls.QuadraticTarget([2.0, 1.0])], [ls.Trained()], widths=[1])
+    with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster:
+        client.Future._result = lost
+        try:
+            sweep.run(plan, "a.sqlite", backend="dask", address=cluster.scheduler_address.removeprefix("tcp://"))
+        except ls.errors.LazyscopeError as error:
+            print(error)
+"""
 
-def _refusal(plan, address):
-    try:
-        return sweep.run(plan, "three.sqlite", backend="dask", address=address)
-    except LazyscopeError as error:
-        return str(error)
+
+def test_a_cluster_that_is_lost_while_a_result_is_fetched_is_not_waited_for(here):
+    """Dask would log a traceback and forget the task; the bound is only there so that the test ends if it does."""
+    Path("cut.py").write_text(CUT)
+    done = subprocess.run([sys.executable, "cut.py"], capture_output=True, text=True, timeout=100, check=False)
+    told = r"The cluster at \S+ was lost, or has no workers \(cut\)\. What was computed is kept; [^\n]+\n"
+    assert re.fullmatch(told, done.stdout), done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def _deadly():
