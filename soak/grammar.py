@@ -14,20 +14,6 @@ Rng = np.random.Generator
 ACTIVATIONS = (
     "square", "relu", "relu2", "relu3", "abs", "tanh", "erf", "sigmoid", "softplus", "sin", "cos", "cube", "sign",
 )  # fmt: skip
-    "square",
-    "relu",
-    "relu2",
-    "relu3",
-    "abs",
-    "tanh",
-    "erf",
-    "sigmoid",
-    "softplus",
-    "sin",
-    "cos",
-    "cube",
-    "sign",
-)
 BAD = ("", "-1", "0", "nan", "inf", "-inf", "abc", "1e400", "1e-320", "0.5", "1e15", "10" * 20, ",", "1:2", "ρ", "-")
 BAD_PATHS = ("missing/a.csv", "a.txt", "", ".", "folder.csv", "a" * 300 + ".csv", "mine.csv", "mine.png", "mine.json")
 
