@@ -38,16 +38,7 @@ _TRIES = 2400
 _WORKERS = 2
 _AGAIN = 0.08  # share of the commands that are run twice
 _PATIENCE = 45  # seconds after which a command is cut off, and not judged: the machine may be busy
-_NUMBERS = (
-    "risk",
-    "error",
-    "margin",
-    "train",
-    "bias",
-    "variance",
-    "end",
-    "smallest",
-)  # all regimes have them
+_NUMBERS = ("risk", "error", "margin", "train", "bias", "variance", "end", "smallest")  # that all regimes have
 _MEMORY = 6 * 2**30
 _NAN = re.compile(r"(?<![\w./-])nan(?![\w./-])", re.IGNORECASE)
 _WARNING = re.compile(r"\w*Warning: |Traceback \(most recent")

@@ -11,8 +11,9 @@ import numpy as np
 
 Rng = np.random.Generator
 
-ACTIVATIONS = ("square", "relu", "relu2", "relu3", "abs", "tanh", "erf", "sigmoid", "softplus", "sin", "cos", "cube")
-SMOOTH = ("square", "cube", "relu3", "relu4", "tanh", "erf", "sigmoid", "softplus", "sin")
+ACTIVATIONS = (
+    "square", "relu", "relu2", "relu3", "abs", "tanh", "erf", "sigmoid", "softplus", "sin", "cos", "cube", "sign",
+)  # fmt: skip
 BAD = ("", "-1", "0", "nan", "inf", "-inf", "abc", "1e400", "1e-320", "0.5", "1e15", "10" * 20, ",", "1:2", "ρ", "-")
 BAD_PATHS = ("missing/a.csv", "a.txt", "", ".", "folder.csv", "a" * 300 + ".csv", "mine.csv", "mine.png", "mine.json")
 
@@ -274,7 +275,6 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         written.arguments = [pick(rng, "store.sqlite", "store.sqlite", "missing.sqlite", "mine.csv")]
 
 
-# What spoils a number without making the command long or the machine full: too many draws are work for a day.
 def _spoil(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
     """Put something wrong into one option, or add a word that does not belong there."""
     written.spoilt = True

@@ -144,7 +144,7 @@ def test_a_task_that_fails_is_kept_apart_and_tried_again(here):
     plan = sweep.Plan.grid("a", [target], [regime], ["simulate"], widths=[4, 50], draws=2, samples=40)
     summary = sweep.run(plan, "a.sqlite", workers=1)
     assert (summary.computed, summary.complete) == (2, False)
-    assert [task for task, _ in summary.failures] == ["simulate RF, N = 50, draw 0", "simulate RF, N = 50, draw 1"]
+    assert [task for task, _ in summary.failures] == [f"simulate RF, N = 50, n = 40, draw {k}" for k in range(2)]
     assert "must be at least the number of features" in summary.failures[0][1]
     assert sweep.status("a.sqlite")[0][0].failed == 2
     assert len(sweep.run(plan, "a.sqlite", workers=1).failures) == 2

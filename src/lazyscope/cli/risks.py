@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 Verb = Literal["limit", "exact", "simulate"]
 REGIMES = ("rf", "nt", "nn", "bayes", "mf")
 _PATH = click.Path(path_type=Path)
-_Kept = TypeVar("_Kept", dict[str, Any], list[Any])
 
 
 def _quadratic(owner: str, B: Path | None, d: int | None, target_seed: int | None) -> SizedProblem:
@@ -188,11 +187,14 @@ def _weights(owner: str, weights: str | None) -> Any:
     return read_array(path)
 
 
-def _served(verb: Verb, problem: SizedProblem, makers: dict[str, Any], named: bool) -> dict[str, Regime]:
-    """Return the regimes that have a result; refuse, or say which are left out, before anything is computed."""
+def _served(
+    verb: Verb, problem: SizedProblem, makers: dict[str, Any], named: bool
+) -> tuple[dict[str, Regime], dict[str, LazyscopeError]]:
+    """Return the regimes that have a result, and what the others lack; refuse before anything is computed."""
     from lazyscope.evidence.registry import find
 
-    served, left_out = {}, {}
+    served: dict[str, Regime] = {}
+    left_out: dict[str, LazyscopeError] = {}
     for name, maker in makers.items():
         try:
             regime = maker()
@@ -204,20 +206,9 @@ def _served(verb: Verb, problem: SizedProblem, makers: dict[str, Any], named: bo
             left_out[name] = error
         else:
             served[name] = regime
-    return _noted(served, left_out)
-
-
-def _noted(kept: _Kept, left_out: dict[str, LazyscopeError]) -> _Kept:
-    """Say which regimes are left out; where none is left, refuse with what the first of them lacks."""
-    if not kept:
+    if not served:
         raise next(iter(left_out.values()))
-    for name, error in left_out.items():
-        _note(name, error)
-    return kept
-
-
-def _note(name: str, error: LazyscopeError) -> None:
-    click.echo(f"lazyscope: note: {name} is left out. {error}", err=True)
+    return served, left_out
 
 
 def _compute(
@@ -228,7 +219,8 @@ def _compute(
     sizes: Any,
     protocol: Callable[[SizedProblem, Regime], SGD] | None,
     descent: ParticleDescent | None,
-) -> list[xr.Dataset]:
+) -> tuple[list[xr.Dataset], dict[str, LazyscopeError]]:
+    """Return the results, and what the regimes lack that turn out to have none."""
     from lazyscope.regimes import MeanField
     from lazyscope.runs import verbs
 
@@ -247,7 +239,9 @@ def _compute(
             if named:
                 raise
             left_out[name] = error
-    return _noted(results, left_out)
+    if not results:
+        raise next(iter(left_out.values()))
+    return results, left_out
 
 
 def _ratios(owner: str, problem: SizedProblem, options: dict[str, Any]) -> grammar.Grid:
@@ -273,7 +267,7 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
     problem = problem_of(owner, kind, options)
     grid = (_ratios if verb == "limit" else widths_of)(owner, problem, options)
     named = options["regime"] is not None
-    regimes = _served(verb, problem, makers, named)
+    regimes, left_out = _served(verb, problem, makers, named)
     if wanted.plot is not None:
         from lazyscope.runs import pictures
 
@@ -288,7 +282,9 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
         protocol, descent = protocol_of(owner, options), particles.descent_of(owner, options, "mf" in regimes)
     _check_effort(verb, owner, problem, regimes, grid.whole, options, protocol, descent)
     with progress_bar():
-        results = _compute(verb, problem, regimes, named, sizes, protocol, descent)
+        results, more = _compute(verb, problem, regimes, named, sizes, protocol, descent)
+    for name, error in (left_out | more).items():  # told last, so that a refusal is one line
+        click.echo(f"lazyscope: note: {name} is left out. {error}", err=True)
     output.emit(wanted, results, problem, geometric=grid.geometric)
 
 
