@@ -9,7 +9,7 @@ DEV    := $(VENV)/.installed-dev
 DOCS   := $(VENV)/.installed-docs
 PEERS  := $(VENV)/.installed-peers
 
-.PHONY: help browser demo test lint types validate soak bench docs clean
+.PHONY: help browser netns demo test lint types validate soak bench docs clean
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
@@ -33,6 +33,10 @@ browser:
 	else \
 	  echo "The browser tests need a Chromium on PATH: sudo apt-get install chromium, or as your system has it." >&2; \
 	  exit 1; fi
+# The attack on clusters makes hosts of its own, in network namespaces: iproute2 on Linux. Without it, it says so.
+netns:
+	@command -v ip >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
+	  { apt-get update --quiet && apt-get install --quiet --yes --no-install-recommends iproute2; }
 $(PEERS): $(DEV)
 	$(PIP) --editable '.[peers]'
 	@touch $@
@@ -49,7 +53,7 @@ types: $(DEV)
 	$(BIN)/mypy
 validate: $(DEV)  ## the slow validations (minutes)
 	$(BIN)/python -m pytest -m slow
-soak: $(DEV)  ## random commands and calls, full discs, kills, cut networks (twenty minutes); SEED=1 for others
+soak: $(DEV) netns  ## random commands and calls, full discs, kills, cut networks (twenty minutes); SEED=1 for others
 	$(BIN)/python -m soak --seed $(or $(SEED),0)
 bench: $(PEERS)  ## performance as ratios, PyTorch among the peers; BENCH=name runs one
 	$(BIN)/python -m benchmarks $(BENCH)

@@ -321,7 +321,8 @@ def _difference(before: list[dict[str, Any]], now: list[dict[str, Any]]) -> str:
 
 def _flat(task: dict[str, Any]) -> dict[str, Any]:
     """Put the sizes of a run beside its other fields."""
-    return {name: value for name, value in task.items() if name != "sizes"} | task.get("sizes", {})
+    sizes: dict[str, Any] = task.get("sizes", {})
+    return {name: value for name, value in task.items() if name != "sizes"} | sizes
 
 
 def _field(task: dict[str, Any], name: str) -> Any:
