@@ -138,6 +138,12 @@ def test_overflow_on_the_way_is_refused_without_a_warning():
         ls.flow(ls.QuadraticTarget([8.6e58]), ls.Trained(alpha=4.3), width=5, seed=631, times=[0.0, 0.1, 1.0, 100.0])
 
 
+def test_labels_whose_squares_underflow_are_refused():
+    with pytest.raises(ls.InvalidParameter, match="at least 1e-100"):
+        ls.LinearTarget(1e-200, noise=1e-210)
+    assert ls.LinearTarget(1.0, noise=1e-200).energy == 1.0  # nothing beside the signal, and rightly so
+
+
 def test_an_output_scale_that_hides_the_target_is_refused():
     with pytest.raises(ls.NotConverged, match="Use NeuralTangent"):
         ls.exact(ls.QuadraticTarget([1e-30, -1e-30]), ls.Trained(alpha=3.0), width=1)
