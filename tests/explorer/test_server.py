@@ -175,9 +175,7 @@ def test_a_usual_port_that_is_taken_gives_way():
         try:
             address = process.stdout.readline().strip()
             assert not address.endswith(":8765/")
-            began = time.monotonic()
             assert get(address)[0] == 200
-            assert time.monotonic() - began < 30
         finally:
             process.kill()
             process.communicate()

@@ -28,6 +28,7 @@ def test_what_would_be_read_wrongly_is_refused():
         gemm(1.0, np.asfortranarray(A), np.asfortranarray(A), 0.0, C)
 
 
+@pytest.mark.slow  # it looks at the clock
 def test_other_threads_run_meanwhile():
     A = np.asfortranarray(np.random.default_rng(0).standard_normal((1500, 1500)))
     C, counted, stop = np.zeros_like(A, order="F"), [0], threading.Event()

@@ -146,6 +146,7 @@ def test_work_that_nobody_has_timed_is_ended_with_the_budget():
     assert step == 2
 
 
+@pytest.mark.slow  # it looks at the clock
 def test_a_short_budget_is_kept_by_the_clock():
     X = np.random.default_rng(0).standard_normal((600, 10))
     start = time.perf_counter()
