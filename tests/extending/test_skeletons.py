@@ -83,12 +83,29 @@ print(ls.exact(target, ls.RandomFeatures("bump"), width=2).regime)
 
 def test_the_command_line_knows_the_theorem_and_the_activation(package):
     odd = python(package, *COMMAND, "limit", "quadratic", "--d", "20", "--regime", "nt", "--activation", "erf")
-    assert "odd-activations" in odd or "1.0000" in odd
-    bump = python(package, *COMMAND, "exact", "quadratic", "--d", "8", "--regime", "rf", "--activation", "bump")
-    assert "error" not in bump
+    assert "parity of the features" in odd
+    assert "1.00000" in odd
+    bump = ("exact", "quadratic", "--d", "8", "--width", "4", "--regime", "rf", "--activation", "bump")
+    assert "σ = bump" in python(package, *COMMAND, *bump)
+
+
+def test_the_problem_is_a_command_with_the_options_that_it_declares(package):
+    assert "spread" in python(package, *COMMAND, "limit", "--help")
+    shown = python(package, *COMMAND, "limit", "spread", "--d", "50", "--rho", "0.5")
+    assert "linear target in a random direction, d = 50" in shown
+    assert "law of large numbers" in shown
+    assert "0.50000" in shown
 
 
 def test_they_keep_the_contract_by_the_test_of_the_page(package):
     # its own folder, so that the settings of this repository are not its
     done = python(package, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(package), "tests")
     assert "4 passed" in done
+
+
+def test_the_experiment_is_a_figure_of_the_command_line(package, tmp_path):
+    listed = python(package, *COMMAND, "figure", "--list", folder=tmp_path)
+    assert "spread-out" in listed and "The risk on N of d inputs against its limit" in listed
+    said = python(package, *COMMAND, "figure", "spread-out", "--workers", "1", "--out", "out", folder=tmp_path)
+    assert "The distance falls from" in said
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} >= {".png", ".pdf", ".csv", ".nc", ".json", ".sqlite"}
