@@ -11,7 +11,7 @@ inequality κ_n → κ⋆, where (κ, c₁, c₂, s) solve, with F = F_κ(c₁, 
 ⟨·⟩ over the spectrum λ of Σ with α its weights along the score, whose mean r² is what the features see of S. Then
 Err = P(c₁T + c₂Z ≤ 0). This is Montanari, Ruan, Sohn and Yan 2019, but for one simplification: the part of the score
 that the features do not see only adds Gaussian noise to ⟨a, u⟩ given S, so that T keeps the link as it is and no
-effective link is needed. `margin_kernel` solves the equations, docs/max-margin.md derives them.
+effective link is needed. `newton` solves the equations, docs/max-margin.md derives them.
 
 Random features σ(⟨w_i, x⟩) enter through noisy linear ones, u_i = b₁⟨w_i, x⟩ + b⋆z_i, of the same asymptotics: a
 conjecture of the talk *Thermodynamic limits*, since proved (Montanari, Ruan, Saeed and Sohn 2023).
@@ -39,7 +39,7 @@ _RESIDUAL = 1e-8  # of the four equations in their own units; the solver's own t
 _NO_LINEAR_PART = 1e-10  # of √Var σ: below it b₁ is what quadrature leaves of zero
 
 Spectrum = tuple[FloatArray, FloatArray, FloatArray, float]
-"""The law and the points that `margin_spectrum.averages` takes, the largest λ, and their mean, the unit of λ."""
+"""The law and the points that `spectrum.averages` takes, the largest λ, and their mean, the unit of λ."""
 
 
 def random_features(

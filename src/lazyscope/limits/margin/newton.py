@@ -6,7 +6,7 @@ are three, for (μ, v, t), and an explicit norm (docs/max-margin.md):
 
     P₀ = ψA,     F C = √ψ A,     E₁ C = ψA v(1 − B),       ρ = vB/C,    C² = (A + tA′) + v²(B + tB′ − B²),
 
-A(t) and B(t) from `margin_spectrum`; P₀ = P(x > 0), F² = E[x₊²] and E₁ = E[x₊T] for x = μ − ρT − Z from `margin_loss`.
+A(t) and B(t) from `spectrum`; P₀ = P(x > 0), F² = E[x₊²] and E₁ = E[x₊T] for x = μ − ρT − Z from `loss`.
 They are the conditions of a concave maximisation, so that a solution with t > 0 and μ > 0 is its maximum: there is no
 other for Newton's method to find.
 """
