@@ -8,8 +8,7 @@ from functools import cache
 import numpy as np
 
 from lazyscope.checks import FloatArray
-
-POINTS = 12  # a panel, apart from the first, which belongs to the panel before
+from lazyscope.limits.flow.constants import POINTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,18 +30,18 @@ class Rule:
 def rule(p: int = POINTS) -> Rule:
     """Return the rule with p + 1 points.
 
-    >>> one = rule(12)
-    >>> bool(np.allclose(one.integral @ np.cos(one.x), np.sin(one.x), atol=1e-14))
+    >>> cheb = rule(12)
+    >>> bool(np.allclose(cheb.integral @ np.cos(cheb.x), np.sin(cheb.x), atol=1e-14))
     True
-    >>> bool(np.allclose(one.derivative @ np.sin(one.x), np.cos(one.x), atol=1e-11))
+    >>> bool(np.allclose(cheb.derivative @ np.sin(cheb.x), np.cos(cheb.x), atol=1e-11))
     True
     """
     chebyshev = np.polynomial.chebyshev
     nodes = -np.cos(np.pi * np.arange(p + 1) / p)
     basis = np.eye(p + 1)
     coefficients: FloatArray = np.asarray(np.linalg.inv(chebyshev.chebvander(nodes, p)), dtype=np.float64)
-    integrals = np.stack([chebyshev.chebval(nodes, chebyshev.chebint(one, lbnd=-1.0)) for one in basis], axis=1)
-    slopes = np.stack([chebyshev.chebval(nodes, chebyshev.chebder(one)) for one in basis], axis=1)
+    integrals = np.stack([chebyshev.chebval(nodes, chebyshev.chebint(unit, lbnd=-1.0)) for unit in basis], axis=1)
+    slopes = np.stack([chebyshev.chebval(nodes, chebyshev.chebder(unit)) for unit in basis], axis=1)
     inside = chebyshev.chebvander(nodes, p - 1) @ np.linalg.inv(chebyshev.chebvander(nodes[1:], p - 1))
     inside[1:] = np.eye(p)
     return Rule(0.5 * (nodes + 1.0), 0.5 * integrals @ coefficients, 2.0 * slopes @ coefficients, coefficients, inside)

@@ -12,9 +12,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged
-
-_WORST_CONDITION = 1e8  # of WWᵀ in the 1-norm: its inverse keeps eight digits
-_LEARNED = 1e-15  # share of a direction that is not learned, below which it counts as learned
+from lazyscope.limits.flow.constants import LEARNED, WORST_CONDITION
 
 
 class Measured:
@@ -108,9 +106,9 @@ class NarrowRiccati(Riccati):
         d, n = self.W.shape
         with np.errstate(over="ignore", divide="ignore"):
             left = np.exp(-2.0 * lam[d - n :]) / self.own
-            learned = left < _LEARNED * 16.0 * u[d - n :]
+            learned = left < LEARNED * 16.0 * u[d - n :]
             if d > n:  # a direction without a column of its own is seen in those of others, where these are not far off
-                learned &= 2.0 * (lam[d - n - 1] - lam[d - n :]) < np.log(_LEARNED)
+                learned &= 2.0 * (lam[d - n - 1] - lam[d - n :]) < np.log(LEARNED)
         n = int(np.max(np.flatnonzero(~learned), initial=-1)) + 1
         first, d = d - self.W.shape[1], d - self.W.shape[1] + n
         rest = 1.0 / (left[n:] + 16.0 * u[d:])
@@ -149,7 +147,7 @@ class WideRiccati(Riccati):
         with np.errstate(over="ignore", divide="ignore"):
             f = 1.0 / np.sqrt(own + 16.0 * u * np.exp(2.0 * lam))
             size = own * np.exp(-2.0 * lam) + 16.0 * u
-        n = int(np.max(np.flatnonzero(own * f * f > _LEARNED), initial=-1)) + 1
+        n = int(np.max(np.flatnonzero(own * f * f > LEARNED), initial=-1)) + 1
         if n == 0:
             return np.zeros((0, 0)), 1.0 / size
         f = f[:n]
@@ -178,7 +176,7 @@ def riccati(W: FloatArray) -> Riccati:
     A = dsyrk(1.0, W, lower=1)
     size = float(np.max(np.abs(A).sum(axis=0) + np.abs(A).sum(axis=1) - np.diagonal(A)))  # ‖A‖₁
     L, failed = dpotrf(A, lower=1)
-    if failed or dpocon(L, size, uplo="L")[0] * _WORST_CONDITION < 1.0:
+    if failed or dpocon(L, size, uplo="L")[0] * WORST_CONDITION < 1.0:
         return NarrowRiccati(W)
     inverse = dpotri(L, lower=1)[0]
     return WideRiccati(np.tril(inverse) + np.tril(inverse, -1).T)

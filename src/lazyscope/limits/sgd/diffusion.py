@@ -11,7 +11,7 @@ of variance 16L/m, and for ε → 0 with dε/m fixed SGD becomes the diffusion
     dW = −4a(2E + sI)W dt + dZ W,   E[dZ X dZ] = ν(Tr X·I + X)dt,   ν = 16a²εL/m,   da = … + ⟨dZ, K⟩/(2a)
 
 ("homogenised SGD", Paquette et al. 2022), whose risk does not fluctuate for large d. It is walked in steps that do not
-depend on ε: the flow over a step is the closed form of `flow_riccati`, noise comes before and after it, half each. The
+depend on ε: the flow over a step is the closed form of `riccati`, noise comes before and after it, half each. The
 offset s relaxes at the rate 2g, g = 4a²Tr K + (Tr K)² + 1, faster than all else, and is averaged over it; what the step
 size makes of it is Var s = εgL/(m(1 − εg)), so that SGD needs εg < 1.
 """
