@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import lazyscope
+from lazyscope.evidence.reductions import best_of_draws
 
 HERE = Path(__file__).parent
 
@@ -133,7 +134,7 @@ def claim_pages() -> Iterator[str]:
                 if claim.rate is not None
                 else "Declared rate: none; where `exact` covers the pair, the two are equal."
             )
-        if claim.best_of_draws:
+        if claim.reduce is best_of_draws:
             yield "Draws are restarts of a minimisation; the best one is the risk."
         if claim.erratum:
             yield from ("", f"Erratum: {escaped(claim.erratum)}")

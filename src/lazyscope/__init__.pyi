@@ -17,8 +17,10 @@ from .estimators.taylor import TaylorNetClassifier as TaylorNetClassifier
 from .estimators.taylor import TaylorNetRegressor as TaylorNetRegressor
 from .estimators.two_layer import TwoLayerClassifier as TwoLayerClassifier
 from .estimators.two_layer import TwoLayerRegressor as TwoLayerRegressor
+from .evidence.claim import Claim as Claim
 from .evidence.registry import cite as cite
 from .evidence.registry import claims as claims
+from .evidence.registry import register as register
 from .experiments.beyond.coupling_numbers import coupling as coupling
 from .experiments.beyond.expressivity_numbers import expressivity as expressivity
 from .experiments.beyond.generalisation import generalisation as generalisation

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import numbers
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lazyscope.errors import InvalidParameter, TooLarge
+from lazyscope.errors import InvalidParameter, NotConverged, TooLarge
 
 FloatArray = NDArray[np.float64]
 
@@ -94,9 +96,9 @@ def whole_numbers(value: Any, owner: str, parameter: str) -> NDArray[np.int64]:
 
 def positive_numbers(value: Any, owner: str, parameter: str, advice: str) -> FloatArray:
     """Return a number or a sequence of positive numbers, infinity allowed, as a float64 array."""
-    must = "be positive (at most 1e300, or inf): a number, or a one-dimensional sequence of numbers"
+    must = "be positive (1e-300 to 1e300, or inf): a number, or a one-dimensional sequence of numbers"
     array = _numbers(value, owner, parameter, must, advice)
-    wrong = array[~(array > 0) | (array > 1e300) & np.isfinite(array)]
+    wrong = array[~(array >= 1e-300) | (array > 1e300) & np.isfinite(array)]  # so that 1/x is a number
     if wrong.size:
         raise InvalidParameter.of(owner, parameter, must, f"{wrong.flat[0]:g}", advice)
     return array
@@ -104,9 +106,9 @@ def positive_numbers(value: Any, owner: str, parameter: str, advice: str) -> Flo
 
 def non_negative_numbers(value: Any, owner: str, parameter: str, advice: str) -> FloatArray:
     """Return a number or a sequence of finite numbers, none of them negative, as a float64 array."""
-    must = "be zero or positive (at most 1e300): a number, or a one-dimensional sequence of numbers"
+    must = "be zero or positive (1e-300 to 1e300): a number, or a one-dimensional sequence of numbers"
     array = _numbers(value, owner, parameter, must, advice)
-    wrong = array[~((array >= 0) & (array <= 1e300))]
+    wrong = array[~((array == 0) | (array >= 1e-300) & (array <= 1e300))]
     if wrong.size:
         raise InvalidParameter.of(owner, parameter, must, f"{wrong.flat[0]:g}", advice)
     return array
@@ -123,6 +125,24 @@ def _numbers(value: Any, owner: str, parameter: str, must: str, advice: str) -> 
     if array.ndim > 1 or array.size == 0:
         raise InvalidParameter.of(owner, parameter, must, f"shape {array.shape}", advice)
     return array
+
+
+@contextmanager
+def arithmetic(what: str) -> Iterator[None]:
+    """Refuse what over- or underflows on the way: neither a warning nor a number made of infinities leaves.
+
+    >>> with arithmetic("A square"):
+    ...     np.array([1e200]) ** 2
+    Traceback (most recent call last):
+    lazyscope.errors.NotConverged: A square left what float64 holds (overflow encountered in square). Bring ...
+    """
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            yield
+    except (ArithmeticError, np.linalg.LinAlgError) as error:
+        raise NotConverged(
+            f"{what} left what float64 holds ({error}). Bring targets, weights, spectra and step sizes closer to 1."
+        ) from error
 
 
 def available_memory() -> int:

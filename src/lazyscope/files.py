@@ -9,8 +9,11 @@ from __future__ import annotations
 import csv
 import json
 import os
+import stat
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +30,7 @@ PICTURE_SUFFIXES = (".png", ".pdf", ".svg")
 
 # What a parsed line of text costs at its peak: a Python float is 24 bytes, its place in a list 8, the text itself.
 _BYTES_PER_CHARACTER = 20.0
+_LONGEST_SHOWN = 200  # characters of a path in an error message
 
 
 def read_array(path: str | os.PathLike[str]) -> FloatArray:
@@ -118,20 +122,84 @@ def check_output(path: Path, suffixes: Sequence[str], owner: str, option: str) -
     """
     if path.suffix.lower() not in suffixes:
         must = "end in " + " or ".join(filter(None, [", ".join(suffixes[:-1]), suffixes[-1]]))
-        raise InvalidParameter.of(owner, option, must, path)
-    if path.is_dir():
-        raise InvalidParameter.of(owner, option, "be a file", f"the folder {path}")
-    check_folder(path.parent, owner, option)
+        raise InvalidParameter.of(owner, option, must, _short(path))
+    mode = _mode(path, owner, option)
+    if mode is not None and not stat.S_ISREG(mode):
+        got = f"the folder {path}" if stat.S_ISDIR(mode) else f"{path}, which is no file"
+        raise InvalidParameter.of(owner, option, "be a file", got)
+    for place in dict.fromkeys((path.parent, _target(path).parent)):  # of a link also the folder that it points to
+        check_folder(place, owner, option)
+
+
+def _mode(path: Path, owner: str, option: str) -> int | None:
+    """Return what kind of thing a path leads to; None where there is nothing. Refuse what can be no path."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:  # a name that is too long, a link to itself, a folder that is closed
+        got = f"{_short(path)} ({getattr(error, 'strerror', None) or error})"
+        raise InvalidParameter.of(owner, option, "be a path that can be written", got, "Choose another.") from None
+
+
+def _short(path: Path) -> str:
+    """Return a path for an error message, without the middle of one that is very long."""
+    text = str(path)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:60]}…{text[-20:]}"
+
+
+def _target(path: Path) -> Path:
+    """Return the file that a path stands for, links followed."""
+    return Path(os.path.realpath(path))
 
 
 def check_folder(folder: Path, owner: str, option: str) -> None:
     """Refuse a folder that does not exist or that may not be written to."""
-    if not folder.is_dir():
+    mode = _mode(folder, owner, option)
+    if mode is None or not stat.S_ISDIR(mode):
         must = "lie in a folder that exists"
-        raise InvalidParameter.of(owner, option, must, folder, "Make the folder first.")
+        raise InvalidParameter.of(owner, option, must, _short(folder), "Make the folder first.")
     if not os.access(folder, os.W_OK | os.X_OK):
         must = "lie in a folder that you may write to"
-        raise InvalidParameter.of(owner, option, must, folder, "Choose another folder.")
+        raise InvalidParameter.of(owner, option, must, _short(folder), "Choose another folder.")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file that an option asks for, and how its name may end."""
+
+    option: str
+    path: Path | None
+    suffixes: Sequence[str]
+
+
+def check_places(owner: str, places: Iterable[Place], *, force: bool) -> None:
+    """Refuse, before anything is computed, places that could not all be written, and files that would be replaced.
+
+    A file that exists is replaced only by `force`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     out = Path(folder, "a.csv")
+    ...     _ = out.write_text("mine")
+    ...     check_places("lazyscope limit", [Place("--out", out, RESULT_SUFFIXES)], force=True)
+    ...     check_places("lazyscope limit", [Place("--out", out, RESULT_SUFFIXES)], force=False)
+    Traceback (most recent call last):
+    lazyscope.errors.InvalidParameter: The --out parameter of lazyscope limit must name a new file. Got ...
+    """
+    seen: dict[Path, str] = {}
+    wanted = [(place.option, place.path, place.suffixes) for place in places if place.path is not None]
+    for option, path, suffixes in wanted:
+        check_output(path, suffixes, owner, option)
+        target = _target(path)
+        if target in seen:
+            got = f"{_short(path)}, the file of {seen[target]},"
+            raise InvalidParameter.of(owner, option, "name a file of its own", got)
+        seen[target] = option
+    for option, path, _ in wanted:
+        if path.exists() and not force:
+            got = f"{_short(path)}, which exists,"
+            raise InvalidParameter.of(owner, option, "name a new file", got, "Pass --force to replace it.")
 
 
 @contextmanager
@@ -145,8 +213,9 @@ def replacing(path: Path) -> Iterator[Path]:
     ...     print([file.name for file in Path(folder).iterdir()])
     ['a.txt']
     """
-    target = path.resolve()  # a link stays a link
-    part = target.with_name(f".{target.stem}.{os.getpid()}.part{target.suffix}")
+    target = _target(path)  # a link stays a link
+    name = zlib.crc32(os.fsencode(target.name))  # as long as names may be, and no longer, whatever the target's is
+    part = target.with_name(f".{name:08x}.{os.getpid()}.part{target.suffix}")
     try:
         yield part
         part.replace(target)

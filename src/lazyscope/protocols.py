@@ -14,6 +14,7 @@ from lazyscope.problems import GaussianMixture, Problem
 from lazyscope.regimes import NeuralTangent, Regime
 
 _STEP_SIZES = "Pass steps like 0.01."
+_LARGEST = 1e30  # networks are trained in float32, which ends at 3e38
 
 
 class TrainingProtocol:
@@ -45,8 +46,9 @@ class SGD(TrainingProtocol):
         for name in ("steps", "batch", "test"):
             object.__setattr__(self, name, whole_number(getattr(self, name), "SGD", name))
         sizes = np.atleast_1d(positive_numbers(self.step_sizes, "SGD", "step_sizes", _STEP_SIZES))
-        if not np.all(np.isfinite(sizes)):
-            raise InvalidParameter.of("SGD", "step_sizes", "be finite", "inf", _STEP_SIZES)
+        if not np.all(sizes <= _LARGEST):
+            must = f"be finite, and at most {_LARGEST:g}, which is more than any that converge"
+            raise InvalidParameter.of("SGD", "step_sizes", must, f"{np.max(sizes):g}", _STEP_SIZES)
         object.__setattr__(self, "step_sizes", tuple(float(size) for size in sizes))
         if self.second_layer not in ("trained", "fixed"):
             raise InvalidParameter.of("SGD", "second_layer", 'be "trained" or "fixed"', repr(self.second_layer))

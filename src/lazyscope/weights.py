@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lazyscope.checks import FloatArray
+from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.numerics import matrices
 from lazyscope.problems.base import GaussianProblem
@@ -56,5 +56,6 @@ def draw(problem: GaussianProblem, regime: Lazy, width: int, rng: np.random.Gene
             must = f"be the number of fixed weights, N = {W.shape[1]}"
             raise InvalidParameter.of("FixedWeights", "width", must, width)
         return np.ascontiguousarray(W.T)
+    fits_in_memory(16.0 * width * problem.d, f"Weights of N = {width} neurons", "Use a smaller width.")
     root = matrices.power(covariance(problem, regime), 0.5)
     return matrices.rows_times(rng.standard_normal((width, problem.d)), root)

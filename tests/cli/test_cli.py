@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -207,6 +208,11 @@ def test_regimes_without_a_theorem_are_left_out_with_a_note_unless_they_were_nam
         (("limit", "quadratic", "--rho", "0"), "positive"),
         (("limit", "quadratic", "--rho", "-1:1:3"), "positive"),
         (("limit", "quadratic", "--rho", "a"), "--rho"),
+        (("limit", "mixture", "--d", "9", "--rho", "1e-320"), "1e-300"),
+        (("limit", "linear", "--psi1", "1e-320"), "1e-300"),
+        (("flow", "quadratic", "--d", "5", "--width", "10" * 10), "GB"),
+        (("report", "interpolation", "--d", "10" * 20), "GB"),
+        (("limit", "linear", "--ridge", "1e-320"), "1e-300"),
         (("limit", "quadratic", "--rho", "0.5", "--regime", "cnn"), "--regime"),
         (("limit", "quadratic", "--rho", "0.5", "--regime", ""), "--regime"),
         (("limit", "quadratic", "--rho", "0.5", "--regime", "rf,rf"), "--regime"),
@@ -237,6 +243,17 @@ def test_regimes_without_a_theorem_are_left_out_with_a_note_unless_they_were_nam
 def test_mistakes_are_one_line_and_exit_code_two(here, args, word):
     assert word in refused(*args)
     assert list(here.iterdir()) == []
+
+
+def test_where_every_regime_is_left_out_the_command_is_refused_in_one_line(here):
+    (here / "sigma.csv").write_text("2,1,1,1,1.5\n")
+    assert "Σ = I" in refused("simulate", "mixture", "--sigma", "sigma.csv", "--d", 5, "--width", 4, "--samples", 60)
+
+
+def test_a_step_size_beyond_single_precision_is_refused_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "at most 1e+30" in refused("simulate", "quadratic", "--d", 5, "--samples", 200, "--step-sizes", "1e39")
 
 
 def test_a_failure_leaves_the_file_that_was_there(here):
@@ -327,7 +344,7 @@ def test_pictures(here, suffix):
     magic = {".png": b"\x89PNG", ".pdf": b"%PDF", ".svg": b"<?xml"}[suffix]
     first = (here / f"a{suffix}").read_bytes()
     assert first.startswith(magic)
-    run(*LIMIT, "--plot", f"a{suffix}")
+    run(*LIMIT, "--plot", f"a{suffix}", "--force")
     assert (here / f"a{suffix}").read_bytes() == first, "one command, one file"
 
 
@@ -428,7 +445,7 @@ def test_a_terminal_without_greek_letters():
     ("args", "told"),
     [
         (["limit", "quadratic", "--d", "abc"], "'abc' is not a valid integer. See lazyscope limit quadratic --help."),
-        (["exact", "mixture", "--nope"], "No such option '--nope'. See lazyscope exact mixture --help."),
+        (["exact", "mixture", "--zzz"], "No such option '--zzz'. See lazyscope exact mixture --help."),
         (["frob"], "No such command 'frob'. See lazyscope --help."),
         (["claims", "a", "b"], "Got unexpected extra argument"),
     ],

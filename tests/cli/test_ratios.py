@@ -158,8 +158,8 @@ def test_the_command_says_what_python_computes(verb, tmp_path, monkeypatch):
     expected = result[name].values[0] if verb == "compare" else result[name].values
     assert record["data"][name] == expected.tolist()
     for suffix in (".csv", ".nc", ".json"):
-        run(*args, "--out", f"a{suffix}", "--plot", "a.png")
-    assert Path("a.png").stat().st_size > 5000
+        run(*args, "--out", f"a{suffix}", "--plot", f"a{suffix}.png")
+    assert Path("a.csv.png").stat().st_size > 5000
     lines = [line for line in Path("a.csv").read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     rows = [row for row in csv.DictReader(lines) if row[name]]
     assert [float(row[name]) for row in rows][:4] == expected.ravel().tolist()

@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_diabetes, load_digits
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from lazyscope.activations import Activation
-from lazyscope.errors import InvalidParameter
+from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.estimators.base import FirstLayer
 from lazyscope.estimators.neural_tangent import NeuralTangentClassifier, NeuralTangentRegressor
 from lazyscope.estimators.tangent import Tangent
@@ -122,10 +121,10 @@ def test_auto_takes_the_cheapest_route():
     assert NeuralTangentRegressor(100, random_state=0).fit(X, y).solver_ == "direct"
 
 
-def test_a_narrow_ridge_and_few_steps_warn():
+def test_a_narrow_ridge_and_few_steps_are_refused():
     X, y = problem()
     model = NeuralTangentRegressor(50, ridge=1e-9, solver="cg", max_iter=3, random_state=0)
-    with pytest.warns(ConvergenceWarning, match="left a residual of .* after max_iter = 3 steps"):
+    with pytest.raises(NotConverged, match=r"left a residual of .* after max_iter = 3 steps"):
         model.fit(X, y)
 
 

@@ -17,7 +17,7 @@ from lazyscope.experiments.frame import references, tables
 from lazyscope.experiments.frame.compute import Layout, compute
 from lazyscope.experiments.frame.design import Dots, Preset
 from lazyscope.protocols import SGD
-from lazyscope.runs import pictures as plotting
+from lazyscope.runs import pictures
 from lazyscope.runs.side_by_side import agreement
 
 PLANNED = sorted(name for name in figures.FIGURES if hasattr(figures.load(name), "panels"))
@@ -241,7 +241,7 @@ def test_style_is_not_left_behind(figure):
     before = settings()
     figures.load(figure[0]).plot(figure[2].panels)
     assert settings() == before
-    with plotting.style():
+    with pictures.style():
         assert mpl.rcParams["axes.grid"]
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import sqlite3
 import sys
 import threading
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from distributed.comm import CommClosedError
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import lazyscope as ls
@@ -63,7 +65,7 @@ def test_loading_by_plan_by_name_and_the_only_one_agree(here, tiny):
         assert one.identical(three)
 
 
-def test_a_cluster_gives_the_same_bytes(here, tiny):
+def test_a_cluster_gives_the_same_bytes(here, tiny, monkeypatch, caplog):
     import dask
     from distributed import LocalCluster
 
@@ -76,6 +78,27 @@ def test_a_cluster_gives_the_same_bytes(here, tiny):
         # A task that kills every worker it gets is given up by Dask, and the driver is told.
         with pool.opened(None, "dask", address) as outcomes, pytest.raises(pool.WorkersLost, match="workers died"):
             list(outcomes([_deadly()]))
+        # The connection is lost just when a result is fetched.
+        monkeypatch.setattr("distributed.client.Future._result", _lost)
+        caplog.clear()
+        told = []
+        waiting = threading.Thread(target=lambda: told.append(_refusal(tiny, address)), daemon=True)
+        waiting.start()
+        waiting.join(100)
+        assert told, "a result that was lost on its way is waited for, for ever"
+        assert re.fullmatch(r"The cluster at \S+ was lost, or has no workers \(cut\)\. What was computed .*", told[0])
+        assert not [record for record in caplog.records if record.exc_info], "a traceback beside the line"
+
+
+async def _lost(future, raiseit=True):
+    raise CommClosedError("cut")
+
+
+def _refusal(plan, address):
+    try:
+        return sweep.run(plan, "three.sqlite", backend="dask", address=address)
+    except LazyscopeError as error:
+        return str(error)
 
 
 def _deadly():

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lazyscope.activations.named import NAMED, Function, Rectified
+from lazyscope.activations.named import NAMED, Definition, Function, Rectified, definition, installed
 from lazyscope.checks import FloatArray, real_array, whole_number
 from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.numerics.quadrature import (
@@ -42,7 +42,7 @@ def activation_names() -> tuple[str, ...]:
     >>> "relu" in activation_names()
     True
     """
-    return tuple(NAMED)
+    return (*NAMED, *installed())
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Activation:
         source = self.name_or_callable
         if isinstance(source, str):
             self._check_name(source)
-            kinks: Sequence[float] = NAMED[source].kinks
+            kinks: Sequence[float] = self._definition.kinks
         elif callable(source):
             kinks = np.ravel(real_array(self.kinks, "Activation", "kinks", "be finite numbers")).tolist()
         else:
@@ -78,14 +78,14 @@ class Activation:
             self._check_callable()
 
     def _check_name(self, name: str) -> None:
-        if name in NAMED:
-            if tuple(self.kinks) not in ((), NAMED[name].kinks):
+        if (known := definition(name)) is not None:
+            if tuple(self.kinks) not in ((), known.kinks):
                 must = "be left out for a named activation"
                 raise InvalidParameter.of("Activation", "kinks", must, self.kinks)
             return
-        nearest = difflib.get_close_matches(name.lower(), NAMED, n=1, cutoff=0.5)
+        nearest = difflib.get_close_matches(name.lower(), activation_names(), n=1, cutoff=0.5)
         hint = f"Did you mean {nearest[0]!r}?" if nearest else ""
-        must = "be one of " + ", ".join(NAMED) + ", or a callable"
+        must = "be one of " + ", ".join(activation_names()) + ", or a callable"
         raise InvalidParameter.of("Activation", "name_or_callable", must, repr(name), hint)
 
     def _check_callable(self) -> None:
@@ -130,6 +130,13 @@ class Activation:
     # -- the function ------------------------------------------------------------------------------------
 
     @property
+    def _definition(self) -> Definition:
+        """What the name stands for; only a named activation has one."""
+        known = definition(self.name)
+        assert known is not None  # checked on construction
+        return known
+
+    @property
     def name(self) -> str:
         """The name, or the callable's own."""
         source = self.name_or_callable
@@ -139,7 +146,7 @@ class Activation:
     def formula(self) -> str:
         """The formula of a named activation."""
         source = self.name_or_callable
-        return NAMED[source].formula if isinstance(source, str) else self.name
+        return self._definition.formula if isinstance(source, str) else self.name
 
     def __repr__(self) -> str:
         if isinstance(self.name_or_callable, str):
@@ -151,7 +158,7 @@ class Activation:
         u = np.asarray(u, dtype=np.float64)
         source = self.name_or_callable
         if isinstance(source, str):
-            return np.asarray(NAMED[source].function(u))
+            return np.asarray(self._definition.function(u))
         must = "map a float64 array to an array of the same shape, elementwise"
         try:
             raw = np.asarray(source(u))
@@ -169,14 +176,14 @@ class Activation:
     def at(self, u: NDArray[Any]) -> NDArray[Any]:
         """σ(u) in the precision of u, unchecked: simulations live in float32, half the memory and twice the speed."""
         source = self.name_or_callable
-        function: Any = NAMED[source].function if isinstance(source, str) else source
+        function: Any = self._definition.function if isinstance(source, str) else source
         return np.asarray(function(u), dtype=u.dtype)
 
     def slope_at(self, u: NDArray[Any]) -> NDArray[Any]:
         """σ′(u) in the precision of u: closed form, or central differences (good to 1e-10) of a callable."""
         source: Any = self.name_or_callable
         if isinstance(source, str):
-            slope = NAMED[source].derivative
+            slope = self._definition.derivative
             assert slope is not None
             return np.asarray(slope(u), dtype=u.dtype)
         wide, h = u.astype(np.float64), 1e-5
@@ -194,7 +201,7 @@ class Activation:
         u = np.asarray(u, dtype=np.float64)
         source = self.name_or_callable
         if isinstance(source, str):
-            slope = NAMED[source].derivative
+            slope = self._definition.derivative
             assert slope is not None
             return np.asarray(slope(u))
         return piecewise_derivative(self, self.kinks, u)
@@ -203,7 +210,7 @@ class Activation:
     def has_derivative(self) -> bool:
         """Whether σ′ is a function: false for `sign` and `step`, whose derivative is a point mass."""
         if isinstance(self.name_or_callable, str):
-            return NAMED[self.name_or_callable].derivative is not None
+            return self._definition.derivative is not None
         points = np.array([0.0, *self.kinks])
         step = 1e-9
         jump = np.abs(self(points + step) - self(points - step))
@@ -214,16 +221,16 @@ class Activation:
     @property
     def degree(self) -> int | None:
         """The p with σ(s u) = s^p σ(u) for all s > 0; None where σ is not homogeneous."""
-        return NAMED[self.name].degree if isinstance(self.name_or_callable, str) else None
+        return self._definition.degree if isinstance(self.name_or_callable, str) else None
 
     @property
     def rectified(self) -> Rectified | None:
         """How σ is built from t₊^m/m!, where it is; its pair kernels then have a closed form."""
-        return NAMED[self.name].rectified if isinstance(self.name_or_callable, str) else None
+        return self._definition.rectified if isinstance(self.name_or_callable, str) else None
 
     @property
     def _settles(self) -> float:
-        return NAMED[self.name].settles if isinstance(self.name_or_callable, str) else np.inf
+        return self._definition.settles if isinstance(self.name_or_callable, str) else np.inf
 
     @cached_property
     def is_square(self) -> bool:

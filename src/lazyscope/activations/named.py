@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import factorial, sqrt
+from typing import Any
 
 import numpy as np
 
+from lazyscope import plugins
 from lazyscope.checks import FloatArray
+from lazyscope.errors import InvalidParameter
 
 Function = Callable[[FloatArray], FloatArray]
 
@@ -23,7 +27,10 @@ class Rectified:
 
 @dataclass(frozen=True)
 class Definition:
-    """What is known of an activation beyond its values."""
+    """What a named activation is: its function and, where it has one, its derivative; and what is known beyond them.
+
+    Both are functions of arrays that keep float32 as it is. `kinks` are the points where σ or a derivative jumps.
+    """
 
     formula: str
     function: Function
@@ -95,3 +102,28 @@ NAMED: dict[str, Definition] = {
     "sin": Definition("sin(u)", np.sin, np.cos),
     "cos": Definition("cos(u)", np.cos, lambda u: -np.sin(u)),
 }
+
+
+@cache
+def installed() -> dict[str, Definition]:
+    """Return the activations of other installed packages; an entry point's name is the activation's."""
+    found: dict[str, Definition] = {}
+
+    def take(name: str, thing: Any) -> None:
+        if not isinstance(thing, Definition):
+            must = "be a lazyscope.activations.Definition"
+            raise InvalidParameter.of("lazyscope.activations", name, must, type(thing).__name__)
+        if name in NAMED or found.setdefault(name, thing) is not thing:
+            raise InvalidParameter.of("lazyscope.activations", name, "have a name of its own", "one that is taken")
+
+    plugins.collect(plugins.ACTIVATIONS, take)
+    return found
+
+
+def definition(name: str) -> Definition | None:
+    """Return what a name stands for; other packages are asked only for names that are not lazyscope's own.
+
+    >>> definition("relu").formula, definition("unheard-of")
+    ('max(u, 0)', None)
+    """
+    return NAMED.get(name) or installed().get(name)

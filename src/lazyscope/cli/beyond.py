@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lazyscope.cli import grammar, output, particles, ratios
+from lazyscope.cli import effort, grammar, output, particles, ratios
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -85,7 +85,17 @@ def _run(kind: str, options: dict[str, Any]) -> None:
     problem, regimes = KINDS[kind][0](options), _regimes(owner, options)
     sizes = {name: options[name] for name in ("samples", "draws", "seed")}
     sizes["width"] = grammar.parse(options["width"], owner, "--width").whole
+    if wanted.plot is not None:
+        from lazyscope.runs import pictures
+
+        pictures.check_axes({"width": sizes["width"]})
     descent = particles.descent_of(owner, options, any(isinstance(regime, MeanField) for regime in regimes))
+    if descent is not None:
+        how = (options["samples"], options["d"], sizes["width"], descent.steps, options["draws"])
+        effort.particles(*how).check(owner, "--steps or --draws")
+    trained = [str(regime) for regime in regimes if not isinstance(regime, MeanField)]
+    n = 1000 * 256  # steps and batch of their protocol
+    effort.simulate(options["d"], trained, sizes["width"], n, options["draws"]).check(owner, "--draws or --width")
     with progress_bar():
         results = [
             particles.simulate(problem, regime.activation, descent=descent, **sizes)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lazyscope.cli import output, ratios, risks
+from lazyscope.cli import effort, output, ratios, risks
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def _run(kind: str, options: dict[str, Any]) -> None:
     from lazyscope.runs import side_by_side
 
     owner = f"lazyscope compare {kind}"
-    wanted = output.Wanted.of(owner, {**options, "plot": None})
+    wanted = output.Wanted.of(owner, options)
     makers = risks.regimes_of(owner, options, options["regime"] or _NETWORKS)
     if {"bayes", "mf"} & {*makers}:
         raise InvalidParameter.of(owner, "--regime", "name networks: rf, nt, nn", repr(options["regime"]))
@@ -35,10 +35,15 @@ def _run(kind: str, options: dict[str, Any]) -> None:
     widths = risks.widths_of(owner, problem, options).whole
     protocol = risks.protocol_of(owner, options)
     sizes = {name: options[name] for name in ("draws", "seed", "samples")}
+    regimes = {name: maker() for name, maker in makers.items()}
+    exact = effort.exact(problem, regimes, widths, options["draws"])
+    simulated = risks.sgd_effort(problem, regimes, widths, options, protocol)
+    whole = effort.Effort(exact.seconds + simulated.seconds, f"{exact.what} and {simulated.what}")
+    whole.check(owner, "--samples, --draws or --width")
     with progress_bar():
         columns = [
             side_by_side.compare(problem, regime, width=widths, protocol=protocol(problem, regime), **sizes)
-            for regime in [maker() for maker in makers.values()]
+            for regime in regimes.values()
         ]
     result = xr.concat(columns, dim="regime", combine_attrs="drop_conflicts")
     command = str(click.get_current_context().find_root().obj)
@@ -117,7 +122,7 @@ def _command(kind: str) -> click.Command:
         *risks.PROBLEMS[kind][2],
         *risks.regime_options(),
         *risks.size_options("simulate", draws=4),
-        *output.options("")[:2],
+        *output.options(),
     ]
 
     def callback(**options: Any) -> None:

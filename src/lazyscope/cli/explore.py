@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from lazyscope.cli.output import FORCE
 from lazyscope.errors import LazyscopeError
 
 
@@ -18,7 +19,8 @@ from lazyscope.errors import LazyscopeError
 @click.option(
     "--export", type=click.Path(path_type=Path), help="Write the page with precomputed lines into one .html, and end."
 )
-def explore(port: int | None, host: str, no_browser: bool, export: Path | None) -> None:
+@click.option("--force", is_flag=True, help=FORCE)
+def explore(port: int | None, host: str, no_browser: bool, export: Path | None, force: bool) -> None:
     """Open a local web page: lines of theory that move with sliders, and simulated dots that land on them.
 
     Nothing leaves this machine. Ctrl-C ends it.
@@ -30,8 +32,10 @@ def explore(port: int | None, host: str, no_browser: bool, export: Path | None) 
             serve(host, port, browser=not no_browser, say=_say)
         else:
             from lazyscope.cli.terminal import progress_bar
-            from lazyscope.explorer.export import write
+            from lazyscope.explorer.export import SUFFIXES, write
+            from lazyscope.files import Place, check_places
 
+            check_places("lazyscope explore", [Place("--export", export, SUFFIXES)], force=force)
             with progress_bar():
                 write(export)
             click.echo(f"wrote {export}", err=True)

@@ -33,6 +33,7 @@ _OWNER = "lazyscope figure"
     "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True,
     help="Folder for the PNG, the PDF, the numbers (CSV, netCDF) and their provenance (JSON); made if it is missing.",
 )  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace also files of these names that this figure did not write.")
 @click.option("--list", "names", is_flag=True, help="List the figures.")
 @click.pass_context
 def figure(
@@ -43,6 +44,7 @@ def figure(
     workers: int | None,
     fresh: bool,
     out: Path,
+    force: bool,
     names: bool,
 ) -> None:
     """Draw the figure NAME: limits as lines, exact values as crosses, simulated networks as dots.
@@ -67,12 +69,12 @@ def figure(
             if given:
                 must = f"be left out: {name} has neither dots at widths to choose nor reference runs"
                 raise InvalidParameter.of(_OWNER, option, must, "it")
-        _folder(out)
+        _folder(out, str(name), preset, force)
         _explore(ctx, str(name), preset, size, out, workers)
         return
     if width is not None:
         size = size.at(_widths(width))
-    _folder(out)
+    _folder(out, str(name), preset, force)
     _make(ctx, str(name), preset, size, out, workers, fresh)
 
 
@@ -83,7 +85,7 @@ def _explore(ctx: click.Context, name: str, preset: str, size: Size, out: Path, 
     from lazyscope.experiments.frame import experiment, output
 
     module = figures.load(name)
-    stem = name if preset == "quick" else f"{name}-{preset}"
+    stem = _stem(name, preset)
     store = out / f"{stem}.sqlite"
     try:
         with progress_bar():
@@ -105,15 +107,28 @@ def _widths(text: str) -> list[float]:
     return grammar.parse(text, _OWNER, "--width").whole
 
 
-def _folder(out: Path) -> None:
-    from lazyscope.files import check_folder
+def _stem(name: str, preset: str) -> str:
+    return name if preset == "quick" else f"{name}-{preset}"
 
+
+def _folder(out: Path, name: str, preset: str, force: bool) -> None:
+    """Make the folder, and see that everything the figure writes may be written there."""
+    from lazyscope.experiments.frame.output import SUFFIXES, written_by
+    from lazyscope.files import Place, check_folder, check_places
+
+    stem = out / _stem(name, preset)
+    paths = {suffix: stem.with_name(stem.name + suffix) for suffix in SUFFIXES}
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         got = f"{out} ({error.strerror})"
         raise InvalidParameter.of(_OWNER, "--out", "be a folder or a place for one", got) from None
     check_folder(out, _OWNER, "--out")
+    again = written_by(stem, name, preset)
+    places = (Place("--out", path, (suffix,)) for suffix, path in paths.items())
+    check_places(_OWNER, places, force=force or again)
+    if again:
+        click.echo(f"lazyscope: note: {stem}.* of an earlier run of this figure will be replaced.", err=True)
 
 
 def _make(
@@ -125,7 +140,7 @@ def _make(
     from lazyscope.experiments.frame.compute import Layout, compute
 
     module = figures.load(name)
-    stem = name if preset == "quick" else f"{name}-{preset}"
+    stem = _stem(name, preset)
     store = out / f"{stem}{'-fresh' if fresh else ''}.sqlite"
     layout = Layout.of(stem, module.panels(size))
     known = () if fresh else references.shipped()

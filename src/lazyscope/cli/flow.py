@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lazyscope.cli import grammar, output, risks
+from lazyscope.cli import effort, grammar, output, risks
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -63,13 +63,20 @@ def _run(options: dict[str, Any]) -> None:
 
     from lazyscope.cli.terminal import progress_bar
     from lazyscope.limits.flow.curve import flow as line_of
-    from lazyscope.runs import pictures as plotting
+    from lazyscope.runs import pictures
 
     owner = "lazyscope flow quadratic"
     wanted = output.Wanted.of(owner, options)
     regimes, times = _regimes(owner, options), _times(owner, options)
+    if wanted.plot is not None:
+        pictures.check_times(times)
     problem: Any = risks.problem_of(owner, "quadratic", options)
     N = max(1, problem.d // 2) if options["width"] is None else options["width"]
+    if options["step_size"] is not None:
+        count = float(times[-1]) / options["step_size"]
+        flops = 20.0 * problem.d**3 if "nn" in regimes else float(problem.d) ** 2
+        work = effort.steps(count, flops, f"{count:,.0f} steps of SGD, predicted one by one")
+        work.check(owner, "--times, a larger --step-size")
     lines = []
     with progress_bar():
         for name, regime in regimes.items():
@@ -93,7 +100,7 @@ def _run(options: dict[str, Any]) -> None:
             whole = whole.merge(line[["learned", "reached"]], combine_attrs="override")
     told = {"regime": f"{'; '.join(line.attrs['regime'] for line in lines)}; N = {N}", "label": "flow", "claim": "flow"}
     whole = whole.assign_attrs(**told)
-    output.deliver(wanted, whole, lambda: plotting.against_time(whole), _show)
+    output.deliver(wanted, whole, lambda: pictures.against_time(whole), _show)
 
 
 def _with_steps(

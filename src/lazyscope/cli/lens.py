@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lazyscope.cli.output import FORCE
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ _EXAMPLES = ("diabetes", "digits", "breast_cancer")
 @click.option("--report", type=click.Path(path_type=Path), help="The report, .html; lens.html unless --json is given.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write all numbers: .json or .nc.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of the table.")
+@click.option("--force", is_flag=True, help=FORCE)
 def lens(data: Path | None, **options: Any) -> None:
     """Train the four regimes on a table (CSV, Parquet, NPZ), and say whether training the features is worth it.
 
@@ -44,10 +46,8 @@ def lens(data: Path | None, **options: Any) -> None:
 
     owner = "lazyscope lens"
     report = options["report"] or (None if options["as_json"] else Path("lens.html"))
-    if report is not None:
-        files.check_output(report, (".html",), owner, "--report")
-    if options["out"] is not None:
-        files.check_output(options["out"], (".json", ".nc"), owner, "--out")
+    places = [files.Place("--report", report, (".html",)), files.Place("--out", options["out"], (".json", ".nc"))]
+    files.check_places(owner, places, force=options["force"])
     if (data is None) == (options["example"] is None):
         raise InvalidParameter.of(
             owner, "DATA", "be a file, or --example its replacement", "both" if data else "neither"

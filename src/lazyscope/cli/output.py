@@ -20,21 +20,28 @@ if TYPE_CHECKING:
 DIGITS = {"limit": 5, "exact": 4, "simulate": 4}
 
 
-def options(picture: str) -> tuple[click.Option, ...]:
-    """Return `--json`, `--out` and `--plot`; `picture` is the name of a picture that was given none."""
-    return (
+FORCE = "Replace files that exist; without it they are left alone, and the command refused."
+
+
+def options(picture: str = "") -> tuple[click.Option, ...]:
+    """Return `--json`, `--out`, `--plot` and `--force`; `picture` is the name of a picture that was given none.
+
+    Without a `picture` there is no `--plot`.
+    """
+    usual = (
         click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object instead of the table."),
         click.Option(["--out"], type=click.Path(path_type=Path), help="Write the results: .csv, .json or .nc."),
-        click.Option(
-            ["--plot"], is_flag=False, flag_value=picture, metavar="[FILE]",
-            help=f"Draw a picture: .png, .pdf or .svg; {picture} if no name is given.",
-        ),
-    )  # fmt: skip
+    )
+    force = click.Option(["--force"], is_flag=True, help=FORCE)
+    if not picture:
+        return (*usual, force)
+    drawn = f"Draw a picture: .png, .pdf or .svg; {picture} if no name is given."
+    return (*usual, click.Option(["--plot"], is_flag=False, flag_value=picture, metavar="[FILE]", help=drawn), force)
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Where results are to go; every path is known to be writable."""
+    """Where results are to go; every path is known to be writable, and new unless it may be replaced."""
 
     as_json: bool
     out: Path | None
@@ -45,11 +52,12 @@ class Wanted:
         """Check the paths before anything is computed."""
         from lazyscope import files
 
-        plot = None if options["plot"] is None else Path(options["plot"])
-        if options["out"] is not None:
-            files.check_output(options["out"], files.RESULT_SUFFIXES, owner, "--out")
-        if plot is not None:
-            files.check_output(plot, files.PICTURE_SUFFIXES, owner, "--plot")
+        plot = None if options.get("plot") is None else Path(options["plot"])
+        places = [
+            files.Place("--out", options["out"], files.RESULT_SUFFIXES),
+            files.Place("--plot", plot, files.PICTURE_SUFFIXES),
+        ]
+        files.check_places(owner, places, force=options["force"])
         return cls(options["as_json"], options["out"], plot)
 
 
@@ -58,15 +66,16 @@ def emit(wanted: Wanted, results: Sequence[xr.Dataset], problem: SizedProblem, *
     from lazyscope import files
 
     command = str(click.get_current_context().find_root().obj)
+    figure = None
+    if wanted.plot is not None:  # drawn before anything is written: what cannot be shown leaves no file behind
+        from lazyscope.runs import pictures
+
+        figure = pictures.curves(results, problem, geometric=geometric)
     _warn(results)
     if wanted.out is not None:
         files.write_results(wanted.out, results, problem.d, str(problem), command)
         click.echo(f"wrote {wanted.out}", err=True)
-    if wanted.plot is not None:
-        from lazyscope.runs import pictures as plotting
-
-        plotting.save(plotting.curves(results, problem, geometric=geometric), wanted.plot)
-        click.echo(f"wrote {wanted.plot}", err=True)
+    _save(figure, wanted.plot)
     if wanted.as_json:
         click.echo(json.dumps(files.document(results, str(problem), command)))
     else:
@@ -80,18 +89,23 @@ def deliver(
     from lazyscope import files
 
     command = str(click.get_current_context().find_root().obj)
+    figure = picture() if wanted.plot is not None and picture is not None else None
     if wanted.out is not None:
         files.write_points(wanted.out, result, command)
         click.echo(f"wrote {wanted.out}", err=True)
-    if wanted.plot is not None and picture is not None:
-        from lazyscope.runs import pictures as plotting
-
-        plotting.save(picture(), wanted.plot)
-        click.echo(f"wrote {wanted.plot}", err=True)
+    _save(figure, wanted.plot)
     if wanted.as_json:
         click.echo(json.dumps(files.document([result], result.attrs["problem"], command)))
     else:
         show(result)
+
+
+def _save(figure: Figure | None, path: Path | None) -> None:
+    if figure is not None and path is not None:
+        from lazyscope.runs import pictures
+
+        pictures.save(figure, path)
+        click.echo(f"wrote {path}", err=True)
 
 
 def _warn(results: Sequence[xr.Dataset]) -> None:

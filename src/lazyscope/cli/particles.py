@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lazyscope.problems import Problem
     from lazyscope.protocols import ParticleDescent
 
-_SAMPLES = 1000  # n, where none is given
+SAMPLES = 1000  # n, where none is given
 
 
 def options() -> tuple[click.Option, ...]:
@@ -50,5 +50,5 @@ def simulate(
     from lazyscope.regimes import MeanField
     from lazyscope.runs import verbs
 
-    n = _SAMPLES if samples is None else samples
+    n = SAMPLES if samples is None else samples
     return verbs.simulate(problem, MeanField(activation), width=width, samples=n, protocol=descent, **sizes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from lazyscope.cli import grammar, output, particles
+from lazyscope.cli import effort, grammar, output, particles
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -133,9 +133,6 @@ def _simulate(owner: str, problem: Problem, options: dict[str, Any]) -> xr.Datas
     descent, sizes = particles.descent_of(owner, options, options["regime"] == "mf"), _drawn(owner, options)
     if descent is None:
         return verbs.simulate(problem, _regime(options), **sizes)
-    for name in ("isotropic", "surrogate"):
-        if options.get(name):
-            raise InvalidParameter.of(owner, f"--{name}", "go with the regime rf", "regime mf", "Leave it out.")
     kept = {name: value for name, value in sizes.items() if name not in ("ridge", "method")}
     return particles.simulate(problem, options["activation"], descent=descent, **kept)
 
@@ -165,6 +162,17 @@ def _drawn(owner: str, options: dict[str, Any]) -> dict[str, Any]:
     return {**sizes, "draws": options["draws"], "seed": options["seed"]}
 
 
+def _axes(verb: Verb, owner: str, options: dict[str, Any]) -> dict[str, list[float]]:
+    """Return the dimensions that the result will have, with their values."""
+    names = [name for name in ("psi1", "psi2", "ridge") if name in options and options[name].strip() != "optimal"]
+    axes: dict[str, list[float]] = {name: grammar.parse(options[name], owner, f"--{name}").values for name in names}
+    if verb != "limit":
+        axes["width"] = _drawn(owner, options)["width"]
+    if options.get("regime") == "mf":
+        axes.pop("ridge", None)
+    return axes
+
+
 def _axis(owner: str, name: str, text: str) -> Any:
     """Return the values of an option: a number where one was written, else a sequence."""
     values = grammar.parse(text, owner, f"--{name}").values
@@ -179,6 +187,23 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
     if options.get("isotropic") and options.get("surrogate"):
         raise InvalidParameter.of(owner, "--surrogate", "be left out with --isotropic: nothing is replaced", "both")
     problem = KINDS[kind][0](options)
+    if wanted.plot is not None:
+        from lazyscope.runs import pictures
+
+        pictures.check_axes(_axes(verb, owner, options))
+    if verb != "limit":
+        sizes = _drawn(owner, options)
+        if options.get("regime") == "mf":
+            for name in ("isotropic", "surrogate"):
+                if options.get(name):
+                    raise InvalidParameter.of(owner, f"--{name}", "go with the regime rf", "regime mf", "Leave it out.")
+            rounds = particles.descent_of(owner, options, True)
+            assert rounds is not None
+            how = (sizes["samples"], options["d"], sizes["width"], rounds.steps, options["draws"])
+            effort.particles(*how).check(owner, "--steps or --draws")
+        else:
+            work = effort.simulate(options["d"], ["rf"], sizes["width"], sizes["samples"], options["draws"])
+            work.check(owner, "--samples, --draws or --width")
     with progress_bar():
         result = {"limit": _limit, "simulate": _simulate, "compare": _compare}[verb](owner, problem, options)
     emit(wanted, result)
@@ -188,13 +213,13 @@ def emit(wanted: output.Wanted, result: xr.Dataset) -> None:
     """Send a result where it is wanted."""
 
     def picture() -> Figure:
-        from lazyscope.runs import pictures as plotting
+        from lazyscope.runs import pictures
 
         first = ("risk", "error", "margin")
         names = ["limit"] if "limit" in result else sorted(_shown(result), key=lambda name: name not in first)
         if "margin" in names:
             names = ["error", "margin"]
-        return plotting.grid(result.drop_dims("step", errors="ignore"), names)
+        return pictures.grid(result.drop_dims("step", errors="ignore"), names)
 
     output.deliver(wanted, result, picture, _show)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lazyscope.cli import grammar, output, particles, risks
+from lazyscope.cli import effort, grammar, output, particles, risks
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def _deliver(name: str, options: dict[str, Any], compute: Callable[[], xr.Datase
     """Check where the report is to go, compute it, and send it there; `lazyscope figure` draws its picture."""
     from lazyscope.cli.terminal import console, progress_bar
 
-    wanted = output.Wanted.of(f"lazyscope report {name}", {**options, "plot": None})
+    wanted = output.Wanted.of(f"lazyscope report {name}", options)
     with progress_bar():
         found = compute()
     told = {"label": name, "claim": f"report {name}", "fidelity": "simulate", "theorem": "measured"}
@@ -53,6 +53,11 @@ def _interpolation(**options: Any) -> None:
     how = {name: options[name] for name in ("activation", "draws", "seed")} | {"kinds": kinds}
     if options["width"] is not None:
         how["widths"] = grammar.parse(options["width"], "lazyscope report interpolation", "--width").whole
+
+    owner = "lazyscope report interpolation"
+    count = options["draws"] * len(how.get("widths", range(10))) * len(kinds)
+    work = effort.steps(count, 200.0 * options["n"] ** 3, f"{count:,} fits of {options['n']:,} labels")
+    work.check(owner, "--draws, --width or --n")
 
     def compute() -> xr.Dataset:
         found = interpolation(options["n"], options["d"], **how)
@@ -88,7 +93,19 @@ def _lazy_to_rich(**options: Any) -> None:
     N = max(1, problem.d // 2) if options["width"] is None else options["width"]
     how = {name: options[name] for name in ("init", "draws", "seed")}
     cited = "ghorbani2019limitations,chizat2019lazy"
+    _training(owner, problem, N, scales, options)
     _deliver("lazy-to-rich", options, lambda: lazy_to_rich(problem, width=N, alpha=scales, **how), cited, _scales)
+
+
+def _training(owner: str, problem: Any, N: int, scales: list[float], options: dict[str, Any]) -> None:
+    """Say how long it will take, or refuse what nobody can mean."""
+    from lazyscope.training.sgd.lazy_to_rich import length
+
+    init = options["init"]
+    steps = sum(length(problem, a, init) for a in scales if 0 < a < float("inf") and 0 < init < float("inf"))
+    count = steps * options["draws"]
+    what = f"{count:,.3g} steps of SGD at scales α from {min(scales):g} to {max(scales):g}, init = {init:g}"
+    effort.steps(count, 24.0 * 100 * problem.d * max(N, 1), what).check(owner, "--draws or a smaller --init")
 
 
 def _scales(found: xr.Dataset) -> tuple[Table, list[str]]:
@@ -127,6 +144,7 @@ def _problem(name: str, d: int) -> tuple[Any, dict[str, int]]:
 
 def _mean_field(**options: Any) -> None:
     from lazyscope.experiments.wide.mean_field_numbers import mean_field
+    from lazyscope.protocols import ParticleDescent
 
     owner = "lazyscope report mean-field"
     if options["problem"] not in _PROBLEMS:
@@ -136,6 +154,9 @@ def _mean_field(**options: Any) -> None:
     how |= {name: options[name] for name in ("steps", "bound") if options[name] is not None}
     how["particles"] = grammar.parse(options["particles"], owner, "--particles").whole
     cited = "mei2018mean,bach2017breaking,jaggi2013"
+    rounds = ParticleDescent(**{name: how[name] for name in ("steps", "bound") if name in how})
+    work = effort.particles(options["samples"], options["d"], how["particles"], rounds.steps, options["draws"])
+    work.check(owner, "--steps, --samples or --draws")
     _deliver("mean-field", options, lambda: mean_field(problem, **how), cited, _particles)
 
 
@@ -171,7 +192,7 @@ _COMMANDS = [
             click.Option(["--width"], help=f"N: {grammar.GRAMMAR}. By default around each threshold."),
             _draws(4),
             _SEED,
-            *output.options("")[:2],
+            *output.options(),
         ],
         help="The smallest network that fits n random labels exactly.\n\n"
         "\b\nlazyscope report interpolation --n 60 --d 6 --regime rf,nt",
@@ -189,7 +210,7 @@ _COMMANDS = [
             click.Option(["--width"], type=int, help="N; d/2 by default."),
             _draws(1),
             _SEED,
-            *output.options("")[:2],
+            *output.options(),
         ],
         help="Training with an output scale α, f = α(h − h₀) + c, on a quadratic target: its end, and how far it "
         "leaves its linearisation.\n\n\b\nlazyscope report lazy-to-rich --d 20 --alpha 0.01:1000:6log",
@@ -207,7 +228,7 @@ _COMMANDS = [
             *particles.options(),
             _draws(2),
             _SEED,
-            *output.options("")[:2],
+            *output.options(),
         ],
         help="Risk of N particles after descent on n samples, against that of the best measure. PROBLEM is one of "
         f"{', '.join(_PROBLEMS)}, each as it is drawn by default.\n\n\b\nlazyscope report mean-field mixture --bound 3",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from lazyscope.cli import beyond, grammar, output, particles, ratios
+from lazyscope.cli import beyond, effort, grammar, output, particles, ratios
 from lazyscope.errors import InvalidParameter, LazyscopeError, NoTheorem
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Verb = Literal["limit", "exact", "simulate"]
 REGIMES = ("rf", "nt", "nn", "bayes", "mf")
 _PATH = click.Path(path_type=Path)
+_Kept = TypeVar("_Kept", dict[str, Any], list[Any])
 
 
 def _quadratic(owner: str, B: Path | None, d: int | None, target_seed: int | None) -> SizedProblem:
@@ -191,7 +192,7 @@ def _served(verb: Verb, problem: SizedProblem, makers: dict[str, Any], named: bo
     """Return the regimes that have a result; refuse, or say which are left out, before anything is computed."""
     from lazyscope.evidence.registry import find
 
-    served = {}
+    served, left_out = {}, {}
     for name, maker in makers.items():
         try:
             regime = maker()
@@ -200,10 +201,19 @@ def _served(verb: Verb, problem: SizedProblem, makers: dict[str, Any], named: bo
             # the activation is known to be one: what a regime says against it is that it cannot use it
             if named or not (isinstance(error, NoTheorem) or name == "nt"):
                 raise
-            _note(name, error)
+            left_out[name] = error
         else:
             served[name] = regime
-    return served
+    return _noted(served, left_out)
+
+
+def _noted(kept: _Kept, left_out: dict[str, LazyscopeError]) -> _Kept:
+    """Say which regimes are left out; where none is left, refuse with what the first of them lacks."""
+    if not kept:
+        raise next(iter(left_out.values()))
+    for name, error in left_out.items():
+        _note(name, error)
+    return kept
 
 
 def _note(name: str, error: LazyscopeError) -> None:
@@ -222,7 +232,8 @@ def _compute(
     from lazyscope.regimes import MeanField
     from lazyscope.runs import verbs
 
-    results = []
+    results: list[xr.Dataset] = []
+    left_out: dict[str, LazyscopeError] = {}
     for name, regime in regimes.items():
         try:
             if name == "bayes":
@@ -235,8 +246,8 @@ def _compute(
         except NoTheorem as error:
             if named:
                 raise
-            _note(name, error)
-    return results
+            left_out[name] = error
+    return _noted(results, left_out)
 
 
 def _ratios(owner: str, problem: SizedProblem, options: dict[str, Any]) -> grammar.Grid:
@@ -263,6 +274,10 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
     grid = (_ratios if verb == "limit" else widths_of)(owner, problem, options)
     named = options["regime"] is not None
     regimes = _served(verb, problem, makers, named)
+    if wanted.plot is not None:
+        from lazyscope.runs import pictures
+
+        pictures.check_ratios(grid.values if {*regimes} - {"bayes"} else ())
     if verb == "limit":
         sizes: dict[str, Any] = {"rho": grid.values}
     else:
@@ -271,9 +286,45 @@ def _run(verb: Verb, kind: str, options: dict[str, Any]) -> None:
     if verb == "simulate":
         sizes["samples"] = options["samples"]
         protocol, descent = protocol_of(owner, options), particles.descent_of(owner, options, "mf" in regimes)
+    _check_effort(verb, owner, problem, regimes, grid.whole, options, protocol, descent)
     with progress_bar():
         results = _compute(verb, problem, regimes, named, sizes, protocol, descent)
     output.emit(wanted, results, problem, geometric=grid.geometric)
+
+
+def _check_effort(
+    verb: Verb,
+    owner: str,
+    problem: SizedProblem,
+    regimes: dict[str, Regime],
+    widths: Sequence[float],
+    options: dict[str, Any],
+    protocol: Callable[[SizedProblem, Regime], SGD] | None,
+    descent: ParticleDescent | None,
+) -> None:
+    """Say how long it will take, or refuse what nobody can mean."""
+    if verb == "exact":
+        effort.exact(problem, regimes, widths, options["draws"]).check(owner, "--draws or --width")
+    if verb == "simulate":
+        sgd_effort(problem, regimes, widths, options, protocol).check(owner, "--samples, --draws or --width")
+    if descent is not None:
+        n = options["samples"] or particles.SAMPLES
+        effort.particles(n, problem.d, widths, descent.steps, options["draws"]).check(owner, "--steps or --draws")
+
+
+def sgd_effort(
+    problem: SizedProblem, regimes: dict[str, Any], widths: Sequence[float], options: dict[str, Any], protocol: Any
+) -> effort.Effort:
+    """Return the work of fits and of SGD, by the paper's numbers where none are given."""
+    trained = {name: regime for name, regime in regimes.items() if name in ("nt", "nn")}
+    plans = [protocol(problem, regime) for regime in trained.values()]
+    n = options["samples"] or max((plan.steps * plan.batch for plan in plans), default=0)
+    lanes = max((len(plan.step_sizes) for plan in plans), default=1)
+    work = effort.simulate(problem.d, trained, widths, n, options["draws"], lanes)
+    if "rf" not in regimes:
+        return work
+    fits = effort.simulate(problem.d, ["rf"], widths, options["samples"] or 500_000, options["draws"])
+    return effort.Effort(work.seconds + fits.seconds, " and ".join(filter(None, (fits.what, work.what))))
 
 
 def _command(verb: Verb, kind: str) -> click.Command:

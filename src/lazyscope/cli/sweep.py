@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from lazyscope.cli.output import FORCE
+
 if TYPE_CHECKING:
     from lazyscope.sweep import Plan, Summary
 
@@ -141,13 +143,17 @@ def status(store: Path, as_json: bool) -> None:
 @click.option("--out", type=_PATH, required=True, help="File: .csv, a row for each width; .nc, all there is.")
 @click.option("--plan", metavar="NAME", help="Which plan; may be left out where the store has one only.")
 @click.option("--partial", is_flag=True, help="Take the widths that have all their draws, if not all are finished.")
-def export(store: Path, out: Path, plan: str | None, partial: bool) -> None:
+@click.option("--force", is_flag=True, help=FORCE)
+def export(store: Path, out: Path, plan: str | None, partial: bool, force: bool) -> None:
     """Write the results of a plan of STORE, the same bytes however they were computed.
 
     Example: lazyscope sweep export width.sqlite --out width.csv
     """
+    from lazyscope import files
     from lazyscope import sweep as sweeps
+    from lazyscope.sweep.collect import EXPORT_SUFFIXES
 
+    files.check_places("lazyscope sweep export", [files.Place("--out", out, EXPORT_SUFFIXES)], force=force)
     for line in sweeps.export(store, out, plan, partial=partial):
         click.echo(f"lazyscope: note: left out: {line}", err=True)
     click.echo(f"wrote {out}", err=True)

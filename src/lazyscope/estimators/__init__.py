@@ -9,4 +9,12 @@
 | `TwoLayerRegressor`, `…Classifier` | both layers, by mini-batches |
 
 scikit-learn takes a second to load, so that every name is loaded from its own module on first use.
+
+>>> from lazyscope.estimators import RandomFeaturesClassifier
+>>> RandomFeaturesClassifier(width=50)
+RandomFeaturesClassifier(width=50)
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,13 +9,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, fits_in_memory
+from lazyscope.errors import NotConverged
 from lazyscope.estimators.tangent import Tangent
 from lazyscope.numerics.gcv import AUTO, RidgePath, dual
 from lazyscope.numerics.ridge_moments import Moments
@@ -94,25 +94,23 @@ def cg_fit(
     freedom = np.full(len(shifts), np.nan)
     scores = np.zeros(len(shifts))
     if len(shifts) > 1:
-        left = np.zeros(len(shifts))
+        left, probed = np.zeros(len(shifts)), np.zeros(len(shifts))
         for k in range(_PROBES):
             report(Y.shape[1] + k, Y.shape[1] + _PROBES, f"{owner}: trace")
             probe = centre.out(np.where(rng.integers(0, 2, m) == 1, 1.0, -1.0))
-            left += shifts * shifted_cg(times, probe, shifts, max(tol, 1e-3), max_iter, solutions=False).inner / _PROBES
+            trace = shifted_cg(times, probe, shifts, max(tol, 1e-3), max_iter, solutions=False)
+            left += shifts * trace.inner / _PROBES
+            probed = np.maximum(probed, trace.residual)
         freedom = m - left  # tr H_λ: what a probe keeps of itself is left over
         lost = shifts**2 * np.einsum("mrk,mrk->r", alpha, alpha)
         scores = np.where(n > freedom, lost / n / np.maximum(1.0 - freedom / n, 1e-12) ** 2, np.inf)
-        usable = np.where(worst <= tol, scores, np.inf)
+        usable = np.where((worst <= tol) & (probed <= max(tol, 1e-3)), scores, np.inf)
         scores = usable if np.any(np.isfinite(usable)) else scores
     path = RidgePath(ridges, alpha, scores, freedom)
     if worst[path.best] > tol:
-        from sklearn.exceptions import ConvergenceWarning
-
-        warnings.warn(
+        raise NotConverged(
             f"{owner}: conjugate gradients left a residual of {worst[path.best]:.1e} after max_iter = {max_iter} steps "
-            f"(tol = {tol:g}). Increase max_iter, or pass a larger ridge than {ridges[path.best]:.2g}.",
-            ConvergenceWarning,
-            stacklevel=4,
+            f"(tol = {tol:g}). Increase max_iter, or pass a larger ridge than {ridges[path.best]:.2g}."
         )
     return _assembled(tangent, Y, centre, path, alpha[:, path.best], steps)
 

@@ -71,14 +71,18 @@ class Claim:
     """One implemented (problem, regime) pair in one fidelity: what it rests on, and how it is computed.
 
     What it rests on: `theorem`, `citations` (keys of the bibliography), `assumptions`, `erratum` where the source is
-    misprinted. `method` tells claims of one pair apart that answer different questions, such as ridge regression and
-    the largest margin; users name it. `covers` says whether this claim serves a given pair, of those that have the
-    right types; claims of one pair are asked in order. `scaled` claims serve `Trained(alpha=…)`, and nothing else.
+    misprinted. `bibtex` has the entries of those citations that lazyscope's own bibliography lacks. `method` tells
+    claims of one pair apart that answer different questions, such as ridge regression and the largest margin; users
+    name it. `covers` says whether this claim serves a given pair, of those that have the right types; claims of one
+    pair are asked in order. Where `assumes` says no, a later claim whose hypotheses hold goes before; without one
+    `compute` names the hypothesis that fails. `scaled` claims serve `Trained(alpha=…)`, and nothing else.
 
     How it is computed: `compute` makes a row from a run. `arguments` are the sizes that it takes; of these it takes
     `arrays` all values at once, the others one by one; `optional` ones may be left out. `protocol` is the kind of
     training that it follows, if any. `settle` writes the defaults of a run out, and refuses what contradicts itself.
     `dims` names the axes that a variable has beside the sizes. `reduce` makes one result of several draws.
+    `tolerance` is the largest `residual` or `gap` that a row may have. `scale_free` says that the answer does not
+    depend on the units of the problem, which are then taken out.
 
     What is tested: `example(d)` is a family of instances for the contract test. `rate` is the declared exponent r of a
     limit: one draw of `exact` lies at a distance ∝ d^−r of it, in root mean square (None: the two are identical).
@@ -97,7 +101,9 @@ class Claim:
     compute: Callable[[Run], Row]
     example: Example
     covers: Callable[[Any, Any], bool] = always
+    assumes: Callable[[Any, Any], bool] = always
     erratum: str = ""
+    bibtex: str = ""
     rate: float | None = None
     finite_size: Callable[[dict[str, Any]], Any] | None = None
     method: str | None = None
@@ -108,6 +114,8 @@ class Claim:
     settle: Callable[[Run], Run] = unchanged
     dims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     reduce: Reduction = reductions.with_reports
+    tolerance: float = 1e-4
+    scale_free: bool = True
 
     def __post_init__(self) -> None:
         if self.fidelity == "limit":  # a theorem is a function of its sizes: arrays cost it nothing

@@ -72,7 +72,20 @@ def with_reports(run: Run, table: Mapping[str, Variable]) -> dict[str, Variable]
 
 
 def best_of_draws(run: Run, table: Mapping[str, Variable]) -> dict[str, Variable]:
-    """Keep the lowest risk: the draws are restarts of a minimisation."""
+    """Keep the lowest risk: the draws are restarts of a minimisation. Refuse a best draw that was still falling.
+
+    Other draws may have stopped where they like: they are above it.
+    """
+    if "converged" in table:
+        risk, converged, gain = (table[name][1] for name in ("risk", "converged", "gain"))  # (width, draw)
+        best = np.argmin(risk, axis=1)[:, None]
+        falling = np.take_along_axis(converged, best, axis=1) == 0
+        if np.any(falling):
+            most = float(np.max(np.take_along_axis(gain, best, axis=1)[falling]))
+            raise NotConverged(
+                f"The descent still gained {most:.1e} of the risk when its steps ended (tolerance 1e-05), in the best "
+                f"of {risk.shape[1]} draws. Use a smaller width, or another seed."
+            )
     return _risk(table["risk"], best=True) | _reports(table)
 
 

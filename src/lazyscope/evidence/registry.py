@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from lazyscope import plugins
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence.claim import Claim, Fidelity
 from lazyscope.problems.base import Problem
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 # Modules with a CLAIMS tuple, by fidelity. Adding a claim to one of them enrols it in the contract test,
-# the documentation page and `lazyscope.evidence.registry`.
+# the documentation page and the verbs.
 _MODULES: dict[Fidelity, tuple[str, ...]] = {
     "limit": (
         "lazyscope.limits.quadratic",
@@ -45,18 +47,76 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
 }
 
 
+_REGISTERED: dict[str, Claim] = {}  # what users and other packages have brought, by key
+
+
+def register(claim: Claim) -> None:
+    """Let the verbs, the command line and the contract test know a claim of your own (docs/extending.md).
+
+    Its key must be free; one that you registered yourself may be registered again, mended. Where a claim of lazyscope's
+    own serves the same problem and regime with the same `method`, that one is asked first. A claim that is registered
+    by hand is known to this process alone: workers of a sweep need the entry point `lazyscope.claims`.
+
+    >>> register(claims()[0])
+    Traceback (most recent call last):
+    lazyscope.errors.InvalidParameter: The claim parameter of register must have a key of its own. Got limit/...
+    """
+    _REGISTERED[_admitted(claim).key] = claim
+
+
+def _admitted(claim: Claim) -> Claim:
+    """Return a claim that may join the registry, or say what it lacks."""
+    if not isinstance(claim, Claim):
+        raise InvalidParameter.of("register", "claim", "be a Claim", type(claim).__name__)
+    if claim.fidelity not in _MODULES:
+        must = f"have a fidelity of {', '.join(_MODULES)}"
+        raise InvalidParameter.of("register", "claim", must, repr(claim.fidelity))
+    if any(claim.key == known.key for known in _of(claim.fidelity)):
+        taken = f"{claim.key}, which is taken"
+        raise InvalidParameter.of("register", "claim", "have a key of its own", taken, "Give it another title.")
+    known = _bibliography().keys() | _entries(claim.bibtex).keys()
+    missing = [key for key in claim.citations if key not in known]
+    if missing or not claim.citations:
+        got = f"no entry for {', '.join(missing)}" if missing else "no citation"
+        advice = "Pass bibtex=…, entries that begin @article{key, or the like."
+        raise InvalidParameter.of("register", "claim", "cite something that has a BibTeX entry", got, advice)
+    return claim
+
+
+@cache
+def load_installed() -> None:
+    """Register the claims of other installed packages, and with them import their problems and regimes."""
+    plugins.collect(plugins.CLAIMS, _take)
+
+
+def _take(name: str, thing: Any) -> None:
+    """Register what one entry point names: a claim, a tuple of claims, or a module with `CLAIMS`."""
+    some = getattr(thing, "CLAIMS", thing)
+    for claim in (some,) if isinstance(some, Claim) else tuple(some):
+        known = _REGISTERED.setdefault(_admitted(claim).key, claim)
+        if known is not claim:
+            raise InvalidParameter.of("register", "claim", "have a key of its own", f"{claim.key}, which is taken")
+
+
 @cache
 def _of(fidelity: Fidelity) -> tuple[Claim, ...]:
     return tuple(claim for name in _MODULES[fidelity] for claim in importlib.import_module(name).CLAIMS)
 
 
+def _asked(fidelity: Fidelity) -> Iterator[Claim]:
+    """Yield claims in the order of asking: other people's last, so that no number of lazyscope changes."""
+    yield from _of(fidelity)
+    load_installed()  # a pair that lazyscope serves itself never comes here
+    yield from [claim for claim in _REGISTERED.values() if claim.fidelity == fidelity]
+
+
 def claims() -> tuple[Claim, ...]:
-    """Return everything that is implemented, with its theorem, hypotheses and declared rate.
+    """Return everything that is implemented, here and in other packages, with theorem, hypotheses and declared rate.
 
     >>> {claim.regime.label for claim in claims() if claim.fidelity == "limit"} >= {"RF", "NT", "NN"}
     True
     """
-    return tuple(claim for fidelity in _MODULES for claim in _of(fidelity))
+    return tuple(claim for fidelity in _MODULES for claim in _asked(fidelity))
 
 
 def find(fidelity: Fidelity, problem: Problem, regime: Regime, method: str | None = None) -> Claim:
@@ -67,8 +127,13 @@ def find(fidelity: Fidelity, problem: Problem, regime: Regime, method: str | Non
     if not isinstance(regime, Regime):
         must = "be a regime, such as RandomFeatures, NeuralTangent or Trained"
         raise InvalidParameter.of(fidelity, "regime", must, type(regime).__name__)
-    serving = [claim for claim in _of(fidelity) if _serves(claim, problem, regime)]
-    for claim in serving:
+    serving = []
+    for claim in _asked(fidelity):
+        if _serves(claim, problem, regime):
+            if claim.method == method and claim.assumes(problem, regime):
+                return claim
+            serving.append(claim)
+    for claim in serving:  # one whose hypotheses fail says itself which one does
         if claim.method == method:
             return claim
     if serving:
@@ -78,7 +143,7 @@ def find(fidelity: Fidelity, problem: Problem, regime: Regime, method: str | Non
     # a limit has more hypotheses than `covers` asks for: it names the one that fails when it is asked itself
     others_serve = (c.fidelity for c in claims() if c.fidelity != "limit" and _serves(c, problem, regime))
     verbs = list(dict.fromkeys(others_serve))
-    regimes = {claim.regime.__name__ for claim in _of(fidelity) if isinstance(problem, claim.problem)}
+    regimes = {claim.regime.__name__ for claim in _asked(fidelity) if isinstance(problem, claim.problem)}
     nearest = f"Use {' or '.join(verbs)} for it." if verbs else ""
     others = f"With this problem, {fidelity} serves {', '.join(sorted(regimes)) or 'nothing'}"
     raise NoTheorem(
@@ -103,7 +168,7 @@ def cite(dataset: xr.Dataset) -> str:
       aut
     """
     keys = str(getattr(dataset, "attrs", {}).get("citations", "")).split(",")
-    if any(key not in _bibliography() for key in keys):
+    if any(key not in _references(keys) for key in keys):
         must = "be a Dataset that a lazyscope verb returned"
         raise InvalidParameter.of("cite", "dataset", must, type(dataset).__name__)
     return bibtex(keys)
@@ -111,11 +176,31 @@ def cite(dataset: xr.Dataset) -> str:
 
 def bibtex(keys: Iterable[str]) -> str:
     """Return the BibTeX entries of citation keys, such as `Claim.citations`."""
-    return "\n\n".join(_bibliography()[key] for key in keys)
+    keys = tuple(keys)
+    return "\n\n".join(_references(keys)[key] for key in keys)
+
+
+def _references(keys: Iterable[str]) -> dict[str, str]:
+    """Return the bibliography, with the entries that other packages bring where it lacks one of these keys."""
+    if all(key in _bibliography() for key in keys):
+        return _bibliography()
+    load_installed()
+    return {
+        key: text for claim in _REGISTERED.values() for key, text in _entries(claim.bibtex).items()
+    } | _bibliography()
 
 
 @cache
 def _bibliography() -> dict[str, str]:
-    text = files("lazyscope.evidence").joinpath("references.bib").read_text(encoding="utf-8")
-    entries = [entry.strip() for entry in text.split("\n\n") if entry.strip()]
-    return {entry[entry.index("{") + 1 : entry.index(",")]: entry for entry in entries}
+    return _entries(files("lazyscope.evidence").joinpath("references.bib").read_text(encoding="utf-8"))
+
+
+def _entries(text: str) -> dict[str, str]:
+    """Return the entries of a BibTeX text by their keys; each begins a line.
+
+    >>> _entries("@article{one, year = 2019}")
+    {'one': '@article{one, year = 2019}'}
+    """
+    starts = list(re.finditer(r"^[ \t]*@\w+\s*\{\s*([^,\s]+)\s*,", text, re.MULTILINE))
+    ends = [*(start.start() for start in starts[1:]), len(text)]
+    return {start[1]: text[start.start() : end].strip() for start, end in zip(starts, ends, strict=False)}

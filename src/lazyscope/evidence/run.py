@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from lazyscope.checks import FloatArray
+from lazyscope.checks import FloatArray, arithmetic
+from lazyscope.errors import NotConverged
 from lazyscope.evidence.claim import Claim, Fidelity
 from lazyscope.evidence.registry import find
 from lazyscope.evidence.work import Row, Work
@@ -118,5 +119,26 @@ class Run(Work):
         return [piece for part in self.settled().parts() for piece in part.split("width")]
 
     def compute(self) -> Row:
-        """Do the work: each array has an axis for each size that the claim takes as an array, then its own."""
-        return {name: np.asarray(value) for name, value in self.claim.compute(self.settled()).items()}
+        """Do the work: each array has an axis for each size that the claim takes as an array, then its own.
+
+        The units of the problem are taken out before, so that huge and tiny ones give the same numbers. Nothing leaves
+        that is not a number, or whose residual is above the tolerance of its claim.
+        """
+        claim, run = self.claim, self.settled()
+        if claim.scale_free:
+            run = replace(run, problem=run.problem.in_units(run.regime), known=claim)
+        with arithmetic(f"The arithmetic of {claim.title}"):
+            row = {name: np.asarray(value) for name, value in claim.compute(run).items()}
+        for name, values in row.items():
+            if values.dtype.kind == "f" and np.any(np.isnan(values)):
+                raise NotConverged(
+                    f"{claim.title.capitalize()} gave no number for {name}: something over- or underflowed on the way. "
+                    "Bring weights, spectra and step sizes closer to 1."
+                )
+            if name in ("residual", "gap") and not np.all(values <= claim.tolerance):
+                raise NotConverged(
+                    f"The solver of {claim.title} left a {name} of {np.max(values):.1e} (tolerance "
+                    f"{claim.tolerance:.0e}): the system is too ill-conditioned. Use smaller sizes, or a problem and "
+                    "weights whose numbers are closer to one another."
+                )
+        return row

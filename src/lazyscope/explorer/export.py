@@ -24,6 +24,7 @@ from lazyscope.explorer.worker import compute
 from lazyscope.files import check_output, replacing
 from lazyscope.progress import report
 
+SUFFIXES = (".html", ".htm")
 _DIGITS = 6
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
@@ -32,7 +33,7 @@ _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const))", re.MULT
 
 def write(path: Path, views: Sequence[View] = tuple(VIEWS.values()), *, dots: bool = True) -> None:
     """Write the page, all of it or nothing; report progress."""
-    check_output(path, (".html", ".htm"), "lazyscope explore", "--export")
+    check_output(path, SUFFIXES, "lazyscope explore", "--export")
     page = assembled(data(views, dots=dots))
     with replacing(path) as part:
         part.write_text(page, encoding="utf-8")

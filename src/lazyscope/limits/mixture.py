@@ -7,9 +7,9 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.evidence.claim import Claim, at_ratios, nonlinear_features, three_levels
+from lazyscope.evidence.claim import Claim, at_ratios, nonlinear_features, square_activation, three_levels
 from lazyscope.limits.quadratic import PAPER, missed_by_tangent, neurons
-from lazyscope.limits.resolvent import solve, visible_energy
+from lazyscope.limits.resolvent import TOLERANCE, solve, visible_energy
 from lazyscope.numerics import matrices
 from lazyscope.numerics.quadrature import gaussian_nodes, root_density
 from lazyscope.problems import GaussianMixture
@@ -122,6 +122,7 @@ CLAIMS = (
         ),
         arguments=("rho",),
         compute=at_ratios(random_features),
+        tolerance=TOLERANCE,
         covers=nonlinear_features,
         example=lambda d: (three_levels(d), RandomFeatures("relu")),
         erratum="Eq. 17 and the poster print ρ/(1+2ρ) for ρ/(1+ρ), which Theorem 4 gives.",
@@ -142,6 +143,7 @@ CLAIMS = (
         ),
         arguments=("rho",),
         compute=at_ratios(neural_tangent),
+        assumes=square_activation,
         example=lambda d: (three_levels(d), NeuralTangent()),
         rate=1.0,
     ),
@@ -155,6 +157,7 @@ CLAIMS = (
         assumptions=(_DATA, _SIGNAL, "σ(u) = u², both layers and the offset trained; the minimum, not SGD"),
         arguments=("rho",),
         compute=at_ratios(trained),
+        assumes=square_activation,
         example=lambda d: (three_levels(d), Trained()),
         rate=1.0,
     ),

@@ -7,8 +7,8 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.evidence.claim import Claim, at_ratios, exponential_quantiles, nonlinear_features
-from lazyscope.limits.resolvent import solve, visible_energy
+from lazyscope.evidence.claim import Claim, at_ratios, exponential_quantiles, nonlinear_features, square_activation
+from lazyscope.limits.resolvent import TOLERANCE, solve, visible_energy
 from lazyscope.numerics import matrices
 from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import Bayes, FixedWeights, NeuralTangent, RandomFeatures, Trained
@@ -105,6 +105,7 @@ CLAIMS = (
         ),
         arguments=("rho",),
         compute=at_ratios(random_features),
+        tolerance=TOLERANCE,
         covers=nonlinear_features,
         example=lambda d: (exponential_quantiles(d), RandomFeatures("relu")),
         rate=0.5,
@@ -119,6 +120,7 @@ CLAIMS = (
         assumptions=(_DATA, _PROPORTIONAL, "σ(u) = u² (+ constant)", "w ~ N(0, I/d)"),
         arguments=("rho",),
         compute=at_ratios(neural_tangent),
+        assumes=lambda problem, regime: regime.activation.is_square and regime.weights is None,
         example=lambda d: (exponential_quantiles(d), NeuralTangent()),
         erratum="Eq. 13 prints a sum, ρ(1−ρ)₊ + Tr(B)²/(d‖B‖²), for the product that Theorem 2 gives.",
         rate=1.0,
@@ -138,6 +140,7 @@ CLAIMS = (
         ),
         arguments=("rho",),
         compute=at_ratios(trained),
+        assumes=square_activation,
         example=lambda d: (exponential_quantiles(d), Trained()),
     ),
     Claim(

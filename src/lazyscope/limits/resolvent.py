@@ -19,7 +19,7 @@ from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged
 
-_TOLERANCE = 1e-13
+TOLERANCE = 1e-13
 _MOST_ITERATIONS = 100
 
 
@@ -70,13 +70,13 @@ def solve(rho: FloatArray, lambda_tilde: float, lambda_1: float, spectrum: Float
         np.reciprocal(damped, out=damped)
         h = lambda_tilde * psi + psi * (damped @ weight)
         residual = np.abs(h - target) / target
-        if np.all(residual <= _TOLERANCE):
+        if np.all(residual <= TOLERANCE):
             break
         if steps == _MOST_ITERATIONS:
             worst = int(np.argmax(residual))
             raise NotConverged(
                 f"The fixed point of Eq. 9 kept a relative residual of {residual[worst]:.1e} at "
-                f"rho = {target[worst]:.4g} after {steps} Newton steps (tolerance {_TOLERANCE:.0e}). "
+                f"rho = {target[worst]:.4g} after {steps} Newton steps (tolerance {TOLERANCE:.0e}). "
                 "Check that Γ has no eigenvalues many orders of magnitude apart."
             )
         np.square(damped, out=damped)

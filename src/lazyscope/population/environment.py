@@ -61,11 +61,19 @@ class Projected:
     s: FloatArray
 
     def cosines(self, rows: slice, columns: slice) -> FloatArray:
-        """r_ij = ⟨w_i, C w_j⟩/(s_i s_j), within [−1, 1]: 2·|rows|·|columns|·d flops."""
+        """r_ij = ⟨w_i, C w_j⟩/(s_i s_j), within [−1, 1]: 2·|rows|·|columns|·d flops.
+
+        Cosines within rounding of ±1 are ±1: kernels of ReLU have terms in 1/√(1 − r²) that cancel, at r = ±1 because
+        they are left out, but for r = 1 − ε only to 1e-9, and collinear weights would seem independent.
+        """
         r = self.CW[rows] @ self.W[columns].T
         r /= self.s[rows, None]
         r /= self.s[columns]
-        return np.clip(r, -1.0, 1.0, out=r)
+        np.clip(r, -1.0, 1.0, out=r)
+        parallel = np.abs(r) >= 1.0 - (self.W.shape[1] + 4) * np.finfo(np.float64).eps
+        if parallel.any():
+            r[parallel] = np.sign(r[parallel])
+        return r
 
     def target_form(self) -> FloatArray:
         """⟨w_i, C B C w_i⟩/s_i², the curvature of the target along neuron i (zero without B)."""

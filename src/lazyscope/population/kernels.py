@@ -21,7 +21,7 @@ from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged
 from lazyscope.numerics.quadrature import MAX_DEGREE
 
-_SERIES_TOLERANCE = 1e-14
+SERIES_TOLERANCE = 1e-14
 _REFUSED_TAIL = 1e-10
 
 
@@ -45,7 +45,7 @@ class SeriesKernel(PairKernel):
         for degree in (24, 48, 96, 192, MAX_DEGREE):
             self.c = sigma.hermite_coefficients(s, degree)
             tail = self._tail(power, min(largest_cosine, 1.0), order)
-            enough = np.flatnonzero(tail <= _SERIES_TOLERANCE)
+            enough = np.flatnonzero(tail <= SERIES_TOLERANCE)
             if enough.size:
                 self.terms = int(enough[0])
                 return

@@ -14,10 +14,14 @@ from __future__ import annotations
 import numpy as np
 
 from lazyscope import weights
+from lazyscope.errors import NotConverged
 from lazyscope.evidence.claim import Claim, at_width, exponential_quantiles, square_activation
 from lazyscope.numerics import matrices
 from lazyscope.problems import QuadraticTarget
+from lazyscope.problems.base import unit_of
 from lazyscope.regimes import NeuralTangent, Trained
+
+_ROUNDING = 1e-6  # of ‖B‖: what the rounding of B + αK₀ may hide
 
 
 def risk(problem: QuadraticTarget, regime: Trained, width: int, rng: np.random.Generator) -> dict[str, float]:
@@ -29,13 +33,21 @@ def risk(problem: QuadraticTarget, regime: Trained, width: int, rng: np.random.G
     0.3571 0.3571
     """
     assert regime.alpha is not None
+    k = unit_of(problem.B) or 0  # B and α in the units of B: squares neither over- nor underflow
     W = regime.init * weights.draw(problem, NeuralTangent(), width, rng)
-    B = matrices.dense(problem.B) / np.sqrt(problem.d)
-    values = np.linalg.eigvalsh(B + (regime.alpha / width) * (W.T @ W))
+    B = matrices.dense(np.ldexp(problem.B, -k)) / np.sqrt(problem.d)
+    values = np.linalg.eigvalsh(B + (np.ldexp(regime.alpha, -k) / width) * (W.T @ W))
+    energy = float(np.sum(B**2))
+    hidden = problem.d * float(np.finfo(np.float64).eps * np.max(np.abs(values))) / np.sqrt(energy)
+    if hidden > _ROUNDING:
+        raise NotConverged(
+            f"The target is so small beside αK₀, α = {regime.alpha:g}, that rounding hides {hidden:.1e} of it "
+            f"(tolerance {_ROUNDING:.0e}). Use NeuralTangent, which is the limit α → ∞, or a smaller alpha."
+        )
     learned = np.maximum(values[max(0, problem.d - width) :], 0.0)
     missed = values.copy()
     missed[problem.d - learned.size :] -= learned
-    return {"risk": float(missed @ missed) / float(np.sum(B**2))}
+    return {"risk": float(missed @ missed) / energy}
 
 
 CLAIMS = (
@@ -55,5 +67,6 @@ CLAIMS = (
         example=lambda d: (exponential_quantiles(d), Trained(alpha=3.0)),
         covers=square_activation,
         scaled=True,
+        scale_free=False,
     ),
 )

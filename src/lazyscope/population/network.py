@@ -25,7 +25,7 @@ from lazyscope.evidence.reductions import best_of_draws
 from lazyscope.numerics import matrices
 from lazyscope.population.environment import Environment, environments, largest_cosine, project
 from lazyscope.population.kernels import pair_kernel
-from lazyscope.population.random_features import BLOCK, mirror, moments
+from lazyscope.population.random_features import BLOCK, mirror, missed, moments, noise_of
 from lazyscope.population.tangent import tangent_moments
 from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.progress import report
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 _MOST_ITERATIONS = 2000
 _WINDOW = 100
 _GAIN = 1e-5
-_GRADIENT = 1e-6
+_GRADIENT = 1e-5  # a step of length 1 gains less than _GAIN
+_RESTARTS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +52,11 @@ class PopulationRisk:
     def energy(self) -> float:
         """E[f⋆²]."""
         return sum(y.probability * y.energy for y in self.world)
+
+    def size(self, a: FloatArray, W: FloatArray) -> float:
+        """(Σ|a_i|E[σ(w_i·x)²]^½)²/E[f⋆²]: large where neurons cancel one another, and digits with them."""
+        power = sum(y.probability * self.sigma.second_moment(project(y, W).s) for y in self.world)
+        return float(np.sum(np.abs(a) * np.sqrt(power))) ** 2 / self.energy
 
     def __call__(self, a: FloatArray, W: FloatArray) -> tuple[float, FloatArray, FloatArray]:
         """Return L, ∂L/∂a and ∂L/∂W, for W of shape (N, d)."""
@@ -96,6 +102,7 @@ def risk(problem: GaussianProblem, regime: Trained, width: int, rng: np.random.G
     W = weights.draw(problem, NeuralTangent(regime.activation), width, rng)
     a = best_second_layer(objective, W)
     end = descend(objective, a, W)
+    missed(1.0 - end.risk, 1.0, noise_of(regime.activation) * end.size)  # or refused, where neurons cancel
     return {
         "risk": max(0.0, end.risk),
         "gradient": end.gradient,
@@ -121,13 +128,15 @@ def best_second_layer(objective: PopulationRisk, W: FloatArray) -> FloatArray:
 class Descent:
     """Where the descent ended: the risk, the gradient's norm, the steps, and what the last of them gained.
 
-    `gain` is over the last tenth of the steps, at most 100: the digit from which the risk is still moving.
+    `gain` is over the last tenth of the steps, at most 100: the digit from which the risk is still moving. `size` is
+    that of the terms whose differences the risk is.
     """
 
     risk: float
     gradient: float
     iterations: int
     gain: float
+    size: float
 
     @property
     def converged(self) -> bool:
@@ -153,7 +162,7 @@ def descend(objective: PopulationRisk, a: FloatArray, W: FloatArray) -> Descent:
     def tell(intermediate_result: OptimizeResult) -> None:
         trace.append(float(intermediate_result.fun))
         if len(trace) % 10 == 0:
-            report(len(trace), 0, f"descent, step {len(trace)}")
+            report(len(trace), 0, f"descent, step {len(trace):,} of at most {_MOST_ITERATIONS:,}")
         if len(trace) > _WINDOW and trace[-1 - _WINDOW] - trace[-1] <= _GAIN:
             raise StopIteration
 
@@ -166,9 +175,25 @@ def descend(objective: PopulationRisk, a: FloatArray, W: FloatArray) -> Descent:
         "gtol": 1e-12,
     }
     end = minimize(flat, start, jac=True, method="L-BFGS-B", callback=tell, options=options)
+    for _ in range(_RESTARTS):
+        # A line search may fail at a kink, or on curvature that it remembers wrongly, long before the minimum.
+        if len(trace) < 2 or _last_gain(trace) <= _GAIN or float(np.linalg.norm(end.jac)) <= _GRADIENT:
+            break
+        before = len(trace)
+        options["maxiter"] = _MOST_ITERATIONS - before
+        if options["maxiter"] <= 0:
+            break
+        end = minimize(flat, end.x, jac=True, method="L-BFGS-B", callback=tell, options=options)
+        if len(trace) == before:
+            break
+    size = objective.size(end.x[:N], end.x[N:].reshape(W.shape))
+    return Descent(float(end.fun), float(np.linalg.norm(end.jac)), len(trace), _last_gain(trace), size)
+
+
+def _last_gain(trace: list[float]) -> float:
+    """What the last tenth of the steps gained, at most 100 of them."""
     window = min(_WINDOW, -(-len(trace) // 10))
-    gain = trace[-1 - window] - trace[-1] if len(trace) > 1 else 0.0
-    return Descent(float(end.fun), float(np.linalg.norm(end.jac)), len(trace), gain)
+    return trace[-1 - window] - trace[-1] if len(trace) > 1 else 0.0
 
 
 def _claim(problem: type[GaussianProblem], example: Example) -> Claim:

@@ -18,13 +18,17 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
+from lazyscope.errors import NotConverged
 from lazyscope.evidence.claim import Claim, Example, at_width, exponential_quantiles, nonlinear_features, three_levels
 from lazyscope.population.environment import Environment, environments, largest_cosine, project
-from lazyscope.population.kernels import pair_kernel
+from lazyscope.population.kernels import SERIES_TOLERANCE, pair_kernel
 from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.regimes import RandomFeatures
 
 BLOCK = 256  # rows at once: temporaries of 256·N, 9 MB at N = 4500
+_EPS = float(np.finfo(np.float64).eps)
+ACCURACY = 1e-5
+"""Of a risk, where the features are nearly dependent: what rounding may hide before it is refused."""
 
 
 def risk(problem: GaussianProblem, regime: RandomFeatures, width: int, rng: np.random.Generator) -> dict[str, float]:
@@ -37,7 +41,7 @@ def risk(problem: GaussianProblem, regime: RandomFeatures, width: int, rng: np.r
     energy = sum(y.probability * y.energy for y in world)
     solution = explained(U, V)
     return {
-        "risk": max(0.0, 1.0 - solution.energy / energy),
+        "risk": missed(solution.energy, energy, noise_of(regime.activation) * solution.sensitivity + solution.cut),
         "condition": solution.condition,
         "rank": solution.rank,
         "residual": solution.residual,
@@ -72,12 +76,40 @@ def moments(
 
 @dataclass(frozen=True)
 class Explained:
-    """VᵀU⁺V, the condition number of U on the directions kept, how many were kept, and ‖V − UU⁺V‖/‖V‖."""
+    """VᵀU⁺V, the condition number of U on the directions kept, how many were kept, and ‖V − UU⁺V‖/‖V‖.
+
+    `sensitivity` is how far the energy moves by errors in U, over their size relative to ‖U‖: ‖U‖‖U⁺V‖². `cut`
+    estimates the energy of directions left out, from what V has there and from that of the last ones kept (λ below 100
+    times the cut); it is rounding where nothing is near the cut, as for features that are exactly dependent.
+    """
 
     energy: float
     condition: float
     rank: int
     residual: float
+    sensitivity: float
+    cut: float = 0.0
+
+
+def noise_of(sigma: Activation) -> float:
+    """Relative error of the kernel of σ: rounding of a closed form, the tolerance of a series."""
+    return _EPS if sigma.rectified else SERIES_TOLERANCE
+
+
+def missed(explained: float, total: float, error: float) -> float:
+    """Return the risk 1 − explained/total, or refuse where the error of `explained` hides its fifth digit.
+
+    >>> missed(0.25, 1.0, 1e-15)
+    0.75
+    """
+    risk = 1.0 - explained / total
+    if not (error <= ACCURACY * total and -ACCURACY <= risk <= 1.0 + ACCURACY):
+        raise NotConverged(
+            f"The risk, {risk:.4g}, is known to {error / total:.1e} only (tolerance {ACCURACY:.0e}): the features "
+            "are nearly dependent, and float64 does not tell them apart. Use a smaller width, a larger d, or an "
+            "activation that is less smooth."
+        )
+    return max(0.0, risk)
 
 
 def explained(U: FloatArray, V: FloatArray) -> Explained:
@@ -90,7 +122,7 @@ def explained(U: FloatArray, V: FloatArray) -> Explained:
     from scipy.linalg import get_lapack_funcs, solve_triangular
 
     N = len(V)
-    tiny = N * float(np.finfo(np.float64).eps)
+    tiny = N * _EPS
     scale = 1.0 / np.sqrt(np.diagonal(U))  # to unit diagonal: features of any size count alike
     U *= scale
     U *= scale[:, None]
@@ -104,7 +136,8 @@ def explained(U: FloatArray, V: FloatArray) -> Explained:
         reciprocal, _ = reciprocal_condition(L, norm, uplo="L")
         if reciprocal > tiny:
             half = solve_triangular(L, V, lower=True, check_finite=False)
-            return Explained(float(half @ half), 1.0 / float(reciprocal), N, 0.0)
+            a = solve_triangular(L, half, lower=True, trans=1, check_finite=False)
+            return Explained(float(half @ half), 1.0 / float(reciprocal), N, 0.0, norm * float(a @ a))
     # Our lower triangle still holds U (below a unit diagonal), and eigh reads nothing else.
     np.fill_diagonal(U, 1.0)
     values, vectors = np.linalg.eigh(U, UPLO="L")
@@ -112,7 +145,14 @@ def explained(U: FloatArray, V: FloatArray) -> Explained:
     parts = (vectors.T @ V) ** 2
     residual = float(np.sqrt(np.sum(parts[~kept]) / max(np.sum(parts), np.finfo(np.float64).tiny)))
     condition = float(values[-1] / values[kept][0])
-    return Explained(float(np.sum(parts[kept] / values[kept])), condition, int(np.count_nonzero(kept)), residual)
+    energies = parts[kept] / values[kept]
+    sensitivity = float(values[-1] * np.sum(energies / values[kept]))
+    cut = 0.0
+    if not kept.all():
+        unresolved = float(np.sum(parts[~kept])) / (_EPS * values[-1])  # V_i²/λ_i, all that is known being λ_i ≲ ε‖U‖
+        cut = unresolved + float(np.sum(energies[values[kept] < 100.0 * tiny * values[-1]]))
+    rank = int(np.count_nonzero(kept))
+    return Explained(float(np.sum(energies)), condition, rank, residual, sensitivity, cut)
 
 
 def mirror(U: FloatArray) -> None:

@@ -26,10 +26,11 @@ from lazyscope.numerics import matrices
 from lazyscope.numerics.krylov import Solution, solve
 from lazyscope.population.environment import Environment, Projected, environments, largest_cosine, project
 from lazyscope.population.kernels import pair_kernel
-from lazyscope.population.random_features import BLOCK, explained
+from lazyscope.population.random_features import BLOCK, explained, missed, noise_of
 from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.regimes import NeuralTangent
 
+_SMALL = 512  # Nd up to which systems are solved directly: conjugate gradients may stop on a plateau
 _DENSE = 2048  # Nd up to which a system that conjugate gradients cannot solve is solved directly, in seconds
 
 
@@ -52,24 +53,30 @@ def risk(problem: GaussianProblem, regime: NeuralTangent, width: int, rng: np.ra
         return out
 
     energy = sum(y.probability * y.energy for y in world)
-    try:
-        solution = solve(centred, b, scale=1.0 / np.asarray(diagonal)[:, None])
-    except NotConverged:
-        if b.size > _DENSE:
-            raise
-        solution = dense_solution(centred, b)
+    solution = _solved(centred, b, 1.0 / np.asarray(diagonal)[:, None])
     return {
-        "risk": max(0.0, 1.0 - solution.energy / energy),
+        "risk": missed(solution.energy, energy, noise_of(regime.activation) * solution.sensitivity + solution.cut),
         "residual": solution.residual,
         "iterations": solution.iterations,
     }
 
 
+def _solved(apply: Callable[[FloatArray], FloatArray], b: FloatArray, scale: FloatArray) -> Solution:
+    """Solve by conjugate gradients, or directly where the system is small enough for it or for them to fail."""
+    if b.size > _SMALL:
+        try:
+            return solve(apply, b, scale)
+        except NotConverged:
+            if b.size > _DENSE:
+                raise
+    return dense_solution(apply, b)
+
+
 def dense_solution(apply: Callable[[FloatArray], FloatArray], b: FloatArray) -> Solution:
-    """Solve a small but ill-conditioned system by its eigenvectors: (Nd)² memory, 9(Nd)³ flops."""
+    """Solve a small or an ill-conditioned system by its eigenvectors: (Nd)² memory, 9(Nd)³ flops."""
     K = np.stack([apply(unit.reshape(b.shape)).ravel() for unit in np.eye(b.size)])
     direct = explained(0.5 * (K + K.T), b.ravel())
-    return Solution(direct.energy, direct.residual, b.size)
+    return Solution(direct.energy, direct.residual, b.size, direct.sensitivity, direct.cut)
 
 
 @dataclass(frozen=True, eq=False)

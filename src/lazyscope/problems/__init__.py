@@ -1,6 +1,6 @@
 """Problems: what nature does. A data law, a target, noise; nothing about networks."""
 
-from lazyscope.problems.base import GaussianProblem, Problem, SizedProblem
+from lazyscope.problems.base import GaussianProblem, Option, Problem, SizedProblem
 from lazyscope.problems.labels import LinearLabels
 from lazyscope.problems.linear import LinearTarget
 from lazyscope.problems.mixture import GaussianMixture
@@ -13,6 +13,7 @@ __all__ = [
     "GaussianProblem",
     "LinearLabels",
     "LinearTarget",
+    "Option",
     "Problem",
     "QuadraticTarget",
     "RidgeMonomial",

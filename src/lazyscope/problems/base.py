@@ -3,17 +3,64 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
 
 from lazyscope.checks import FloatArray, whole_number
 from lazyscope.errors import InvalidParameter
 
 
+@dataclass(frozen=True)
+class Option:
+    """One option that a problem or a regime has on the command line, in sweep plans and in the explorer.
+
+    `name` is the keyword that the class takes, and `--name` on the command line, with - for _. `type` is what its text
+    becomes (`int`, `float`, `str`, `bool`, `pathlib.Path`), or the words to choose from. A `default` of None says that
+    the option may be left out.
+
+    >>> Option("noise", float, 0.0, "Standard deviation of the label noise.").flag
+    '--noise'
+    """
+
+    name: str
+    type: type[Any] | tuple[str, ...]
+    default: Any
+    help: str
+
+    @property
+    def flag(self) -> str:
+        """Its name on the command line."""
+        return "--" + self.name.replace("_", "-")
+
+
 class Problem(ABC):
-    """A data law and a target. It may leave its dimension open: its limits then depend on ratios of sizes alone."""
+    """A data law and a target. It may leave its dimension open: its limits then depend on ratios of sizes alone.
+
+    A subclass that has a `word` is a command of its own, such as `lazyscope limit quadratic`: `formula` says in a line
+    what it is, `options` are its options there, and `from_options` makes it from their values.
+    """
+
+    word: ClassVar[str] = ""
+    formula: ClassVar[str] = ""
+    options: ClassVar[tuple[Option, ...]] = ()
+
+    @classmethod
+    def from_options(cls, **values: Any) -> Self:
+        """Return the problem that these options describe."""
+        return cls(**values)
 
     @abstractmethod
     def __str__(self) -> str:
         """One short line for tables, figures and provenance."""
+
+    def in_units(self, regime: object) -> Problem:
+        """Return the problem in units in which its numbers are of order 1, where no risk of the regime depends on them.
+
+        Units are powers of two: what is computed with them is the same to the last bit.
+        """
+        return self
 
 
 class SizedProblem(Problem):
@@ -36,6 +83,16 @@ class GaussianProblem(SizedProblem):
     @abstractmethod
     def best_weight_covariance(self) -> FloatArray:
         """Return the Γ, up to scale, that random features of infinite width would want."""
+
+
+def unit_of(M: FloatArray) -> int | None:
+    """Return the k for which the largest entry of M is of order 2^k; None where that is ordinary, 2^−10 to 2^10.
+
+    >>> unit_of(np.array([1e60, 1.0])), unit_of(np.array([3.0, -700.0]))
+    (199, None)
+    """
+    k = int(np.frexp(np.max(np.abs(M)))[1]) - 1
+    return k if abs(k) > 10 else None
 
 
 def dimension_of(problem: Problem, d: int | None, owner: str) -> int:

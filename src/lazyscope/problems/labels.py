@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class LinearLabels(Problem):
     '0.128780 0.0'
     """
 
+    word: ClassVar[str] = "labels"
+    formula: ClassVar[str] = "y = ±1, P(y = 1 | x) = f₀(⟨β₀, x⟩), x ~ N(0, I)"
     signal: float = 1.0
     link: str | Link = "logistic"
 

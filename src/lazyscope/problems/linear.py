@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from lazyscope.checks import real_number
 from lazyscope.errors import InvalidParameter
@@ -28,6 +28,8 @@ class LinearTarget(Problem):
     linear target on the sphere, F₁ = 1, τ = 0.5
     """
 
+    word: ClassVar[str] = "linear"
+    formula: ClassVar[str] = "y = ⟨β₀, x⟩ + f⋆(x) + ε, ‖x‖ = √d"
     signal: float = 1.0
     noise: float = 0.0
     nonlinear: float = 0.0
@@ -35,9 +37,9 @@ class LinearTarget(Problem):
 
     def __post_init__(self) -> None:
         for name in ("signal", "noise", "nonlinear"):
-            must = "be a standard deviation, zero or positive, at most 1e100"
+            must = "be a standard deviation, zero or between 1e-100 and 1e100, so that its square is a number"
             value = real_number(getattr(self, name), "LinearTarget", name, must)
-            if not 0.0 <= value <= 1e100:
+            if value != 0.0 and not 1e-100 <= value <= 1e100:
                 raise InvalidParameter.of("LinearTarget", name, must, f"{value:g}")
             object.__setattr__(self, name, value)
         if self.inputs not in get_args(Inputs):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, fits_in_memory, symmetric, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.numerics import matrices
-from lazyscope.problems.base import GaussianProblem
+from lazyscope.problems.base import GaussianProblem, unit_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,8 @@ class GaussianMixture(GaussianProblem):
     (450, 2.5)
     """
 
+    word: ClassVar[str] = "mixture"
+    formula: ClassVar[str] = "y = ±1, x | y ~ N(0, Σ ∓ Δ)"
     Delta: FloatArray
     Sigma: FloatArray | None = None
 
@@ -106,6 +109,17 @@ class GaussianMixture(GaussianProblem):
         """τ = Tr(Δ̃)²/(d‖Δ̃‖_F²) ∈ [0, 1]: the part of Δ that isotropic features see."""
         return matrices.trace(self.whitened) ** 2 / (self.d * self.information)
 
+    def in_units(self, regime: object) -> GaussianMixture:
+        """Σ and Δ over a power of four: weights follow as their inverse root, unless they are fixed."""
+        if self.Sigma is None or unit_of(self.Sigma) is None or _has_fixed_weights(regime):
+            return self
+        return self._rescaled
+
+    @cached_property
+    def _rescaled(self) -> GaussianMixture:
+        k = (unit_of(self.covariance) or 0) // 2 * 2
+        return GaussianMixture(np.ldexp(self.Delta, -k), np.ldexp(self.covariance, -k))
+
     def best_weight_covariance(self) -> FloatArray:
         """Γ ∝ ±Σ⁻¹ΔΣ⁻¹, which maximises ζ₂/ζ₁ of Eq. 16; Δ must not change sign."""
         values = matrices.eigenvalues(self.whitened)
@@ -123,3 +137,7 @@ class GaussianMixture(GaussianProblem):
         if self.Sigma is None:
             return f"Gaussian mixture, d = {self.d}, Σ = I, ‖Δ‖² = {self.information:.4g}"
         return f"Gaussian mixture, d = {self.d}, given Σ"  # ‖Δ̃‖² would cost an eigendecomposition
+
+
+def _has_fixed_weights(regime: object) -> bool:
+    return hasattr(getattr(regime, "weights", None), "W")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import sqrt
+from math import log10, sqrt
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from lazyscope.checks import FloatArray, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.problems.base import SizedProblem
 from lazyscope.problems.inputs import Inputs, as_inputs, describe, draw_inputs
+
+_DECADES = 15  # float32 holds the square of a label, and of what is left of it
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -28,6 +31,8 @@ class RidgeMonomial(SizedProblem):
     1·(βᵀx)^4 of 30 inputs on the sphere
     """
 
+    word: ClassVar[str] = "monomial"
+    formula: ClassVar[str] = "y = α(βᵀx)^p + ε, ‖x‖ = √d"
     d: int = field()  # with slots, a field that replaces the property of the base class
     degree: int
     alpha: float = 1.0
@@ -53,6 +58,10 @@ class RidgeMonomial(SizedProblem):
                 got = f"shape {beta.shape}" if beta.shape != (self.d,) else "zero"
                 raise InvalidParameter.of("RidgeMonomial", "beta", f"be a direction, {self.d} numbers", got)
             object.__setattr__(self, "beta", beta)
+        size = log10(abs(alpha)) + self.degree * log10(float(np.linalg.norm(self.direction)))
+        if not abs(size) <= _DECADES:
+            must = f"leave α‖β‖^p between 1e-{_DECADES} and 1e{_DECADES}: it is learned in float32"
+            raise InvalidParameter.of("RidgeMonomial", "alpha", must, f"{alpha:g}", f"α‖β‖^p is 1e{size:.0f}.")
         object.__setattr__(self, "inputs", as_inputs(self.inputs, self.d, "RidgeMonomial"))
 
     @property

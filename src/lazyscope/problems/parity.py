@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import sqrt
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +28,8 @@ class SparseParity(SizedProblem):
     2-parity of 20 inputs on the hypercube, 10% of the labels flipped
     """
 
+    word: ClassVar[str] = "parity"
+    formula: ClassVar[str] = "y = ±x₁x₂⋯x_k on {±1}^d"
     d: int = field()  # with slots, a field that replaces the property of the base class
     k: int = 2
     flip: float = 0.0

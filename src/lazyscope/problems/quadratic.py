@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, fits_in_memory, real_number, symmetric, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.numerics import matrices
-from lazyscope.problems.base import GaussianProblem
+from lazyscope.problems.base import GaussianProblem, unit_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +28,8 @@ class QuadraticTarget(GaussianProblem):
     (3, 20.0, 0.533333)
     """
 
+    word: ClassVar[str] = "quadratic"
+    formula: ClassVar[str] = "y = b₀ + ⟨x, Bx⟩, x ~ N(0, I)"
     B: FloatArray
     b0: float = 0.0
 
@@ -74,6 +77,14 @@ class QuadraticTarget(GaussianProblem):
     def alignment(self) -> float:
         """τ = Tr(B)²/(d‖B‖_F²) ∈ [0, 1]: the part of the target that isotropic features see."""
         return matrices.trace(self.B) ** 2 / (self.d * matrices.squared_norm(self.B))
+
+    def in_units(self, regime: object) -> QuadraticTarget:
+        """B over a power of two, without b₀: no risk depends on either."""
+        return self if unit_of(self.B) is None else self._rescaled
+
+    @cached_property
+    def _rescaled(self) -> QuadraticTarget:
+        return QuadraticTarget(np.ldexp(self.B, -(unit_of(self.B) or 0)))
 
     def best_weight_covariance(self) -> FloatArray:
         """Γ ∝ B (Ghorbani et al. 2019, §2.1), which must be a covariance: B ⪰ 0."""

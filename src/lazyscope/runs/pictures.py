@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import as_file, files
 from itertools import cycle
@@ -62,13 +62,36 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(part, metadata=_NO_DATE[path.suffix.lower()])
 
 
+def check_ratios(rho: Iterable[float]) -> None:
+    """Refuse a picture of `curves` that would be empty: it may be asked before anything is computed."""
+    if not any(np.isfinite(ratio) for ratio in rho):
+        must = "have a regime with a finite N/d to show"
+        raise InvalidParameter.of("the picture", "rho", must, "none", "Pass one, or ask for no picture.")
+
+
+def check_axes(axes: Mapping[str, Any]) -> None:
+    """Refuse a picture of `grid` that would have no axis: name → values of the dimensions that it could have."""
+    if not any(_count(values) > 1 for values in axes.values()):
+        must = "have a dimension with at least two finite values to show"
+        raise InvalidParameter.of("the picture", "result", must, "none", "Pass a range, or ask for no picture.")
+    if all(np.asarray(values).dtype.kind not in "iuf" for values in axes.values() if _count(values) > 1):
+        must = "have two numbers along one of its dimensions"
+        raise InvalidParameter.of("the picture", "result", must, "names", "Pass a range, or ask for no picture.")
+
+
+def check_times(times: Any) -> None:
+    """Refuse a picture of `against_time` that would have no line."""
+    count = int(np.count_nonzero(np.asarray(times) > 0.0))
+    if count < 2:
+        must = "have at least two positive times to show"
+        raise InvalidParameter.of("the picture", "times", must, count, "Pass a range, or no picture.")
+
+
 def curves(results: Sequence[xr.Dataset], problem: SizedProblem, *, geometric: bool = False) -> Figure:
     """Draw what `limit` (lines) or `exact` (dots with their standard errors) returned, a colour a regime."""
     from matplotlib.figure import Figure
 
-    if not any(np.isfinite(result.rho).any() for result in results if result.sizes):
-        must = "have a regime with a finite N/d to show"
-        raise InvalidParameter.of("the picture", "rho", must, "none", "Pass one, or ask for no picture.")
+    check_ratios(ratio for result in results if result.sizes for ratio in np.atleast_1d(result.rho.values).tolist())
     with style():
         figure = Figure()
         axes = figure.add_subplot()
@@ -92,14 +115,9 @@ def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import StrMethodFormatter
 
+    check_axes({str(name): at for name, at in result.indexes.items()})
     finite = {str(name): at for name, at in result.indexes.items() if _count(at) > 1}
-    if not finite:
-        must = "have a dimension with at least two finite values to show"
-        raise InvalidParameter.of("the picture", "result", must, "none", "Pass a range, or ask for no picture.")
     numbers = [name for name in finite if np.asarray(finite[name]).dtype.kind in "iuf"]
-    if not numbers:
-        must = "have two numbers along one of its dimensions"
-        raise InvalidParameter.of("the picture", "result", must, "names", "Pass a range, or ask for no picture.")
     along = max(numbers, key=lambda name: len(finite[name]))
     others = [name for name in finite if name != along]
     lines = result.isel(dict.fromkeys(others[1:], 0)).isel({along: np.isfinite(result[along].values)})
@@ -136,10 +154,8 @@ def against_time(result: xr.Dataset) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import StrMethodFormatter
 
+    check_times(result.time.values)
     later = result.isel(time=result.time.values > 0.0)
-    if later.sizes["time"] < 2:
-        must = "have at least two positive times to show"
-        raise InvalidParameter.of("the picture", "times", must, later.sizes["time"], "Pass a range, or no picture.")
     with style():
         figure = Figure()
         axes = figure.add_subplot()

@@ -6,7 +6,7 @@ import fcntl
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from lazyscope.errors import InvalidParameter, LazyscopeError
@@ -25,7 +25,8 @@ def alone(store: Path) -> Iterator[None]:
     descriptor = _acquired(path, store)
     try:
         os.truncate(descriptor, 0)
-        os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
+        with suppress(OSError):  # a full disk: the name is for others to read, the lock holds without
+            os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}".encode())
         yield
     finally:
         path.unlink(missing_ok=True)  # before the lock is given back: see `_acquired`

@@ -14,6 +14,7 @@ from typing import Any
 
 from lazyscope.checks import whole_number
 from lazyscope.errors import InvalidParameter, LazyscopeError
+from lazyscope.sweep.belonging import Driver, belong_to
 from lazyscope.sweep.plan import NUMERICS, Task
 from lazyscope.sweep.store import Outcome
 from lazyscope.sweep.worker import compute, threads_given_back
@@ -74,21 +75,24 @@ def _local(tasks: Sequence[Task], count: int) -> Outcomes:
     # At least two: with one, joblib computes in this process, which a task that runs out of memory would take along.
     some = max(2, min(count, len(tasks)))
     # max_nbytes: arrays travel with their task; shared memory would outlive a driver that is killed
-    parallel = Parallel(n_jobs=some, backend="loky", return_as="generator_unordered", batch_size=1, max_nbytes=None)
+    parallel = Parallel(
+        n_jobs=some, backend="loky", return_as="generator_unordered", batch_size=1, max_nbytes=None,
+        initializer=belong_to, initargs=(Driver(os.getpid()),),
+    )  # fmt: skip
     try:
-        yield from _outcomes(parallel, tasks, driver=os.getpid())
+        yield from _outcomes(parallel, tasks)
     except BrokenProcessPool as error:
         raise WorkersLost("a process ended unexpectedly") from error
 
 
-def _outcomes(parallel: Any, tasks: Sequence[Task], driver: int | None) -> Outcomes:
+def _outcomes(parallel: Any, tasks: Sequence[Task]) -> Outcomes:
     """Yield outcomes as they arrive; if the driver stops early, stop the workers at once and without a word."""
     from joblib import delayed
 
     work = delayed(compute)
     resource_tracker.ensure_running()  # which lets Ctrl-C through again when it starts: before the block, not in it
     with _uninterrupted():  # workers inherit it: Ctrl-C, which a terminal sends to all, is the driver's to answer
-        arriving = parallel(work(task.work, task.key, NUMERICS[task.work.fidelity], driver) for task in tasks)
+        arriving = parallel(work(task.work, task.key, NUMERICS[task.work.fidelity]) for task in tasks)
     try:
         for outcome in arriving:  # noqa: UP028 (`yield from` would close it before the warnings are off)
             yield outcome
@@ -133,7 +137,7 @@ def _cluster(address: str | None) -> Iterator[Pool]:
         try:
             backend = _dask_backend(client)
             parallel = Parallel(n_jobs=-1, backend=backend, return_as="generator_unordered", batch_size=1)
-            yield from _outcomes(parallel, tasks, driver=None)
+            yield from _outcomes(parallel, tasks)
         except KilledWorker as error:
             raise WorkersLost(_first_line(error)) from error
         except (OSError, CancelledError) as error:
@@ -154,9 +158,27 @@ def _cluster(address: str | None) -> Iterator[Pool]:
 
 def _dask_backend(client: Any) -> Any:
     """Return joblib's backend, taught to tell when Dask gives a task up: joblib 1.6 would wait for it forever."""
+    import distributed
     from joblib._dask import DaskDistributedBackend
 
+    base: Any = distributed.as_completed
+
+    class Arriving(base):  # type: ignore[misc]
+        async def _track_future(self, future: Any) -> None:
+            try:
+                await super()._track_future(future)
+            except OSError as error:  # the connection was lost while a result was fetched: Dask would forget the task
+                with self.lock:
+                    if self.futures.pop(future, 0):
+                        self.queue.put_nowait((future, error))
+                async with self.condition:
+                    self.condition.notify()
+
     class Backend(DaskDistributedBackend):  # type: ignore[misc]
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self.waiting_futures: Any = Arriving([], loop=client.loop, with_results=True, raise_errors=False)
+
         def submit(self, func: Any, callback: Any = None) -> Any:
             future = super().submit(func, callback)
             future.add_done_callback(lambda done: callback(done.exception()) if done.exception() else None)

@@ -15,20 +15,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 
-from lazyscope.errors import InvalidParameter, LazyscopeError, UnreadableFile
+from lazyscope.errors import InvalidParameter, UnreadableFile
 from lazyscope.evidence.work import Row
 from lazyscope.files import check_folder, jsonable, replacing
 from lazyscope.sweep import lock
 from lazyscope.sweep.content import Array, Decoder, array_digest, canonical, defaults, digest, portable
+from lazyscope.sweep.opening import APPLICATION, LAYOUT, LOGS, check_new, connected, damaged, recognise, told
 from lazyscope.sweep.plan import Plan, Task
-
-APPLICATION = 0x4C5A5343  # "LZSC", in the header of the file: what says that a database is ours
-LAYOUT = 1  # of the tables; in the header too
-_PATIENCE = 10.0  # seconds that a connection waits for another to let go
 
 _TABLES = """
 CREATE TABLE tasks (key TEXT PRIMARY KEY, specification TEXT NOT NULL);
@@ -72,7 +68,8 @@ class Store:
     """An open store. `writing` makes it if need be and holds it alone; `reading` changes nothing."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self.path, self._db, self._logging = path, connection, False
+        self.path, self._db = path, connection
+        self._logging = self._enrolled = False
 
     # -- opening -----------------------------------------------------------------------------------------
 
@@ -81,27 +78,34 @@ class Store:
     def writing(cls, path: str | os.PathLike[str]) -> Iterator[Store]:
         """Open a store to fill it; refuse a place that cannot be written, and a file that is something else."""
         file = Path(path)
-        if file.is_dir():
-            raise InvalidParameter.of("sweep", "store", "be a file", f"the folder {file}")
+        if file.is_dir() or (file.exists() and not file.is_file()):
+            got = f"the folder {file}" if file.is_dir() else f"{file}, which is none"
+            raise InvalidParameter.of("sweep", "store", "be a file", got)
         check_folder(file.parent, "sweep", "store")
         if file.exists():
-            _recognise(file)  # before even the lock file is made
+            recognise(file)  # before even the lock file is made
             if not os.access(file, os.W_OK):
                 raise InvalidParameter.of("sweep", "store", "be a file that you may write to", file)
-        with _told(file), lock.alone(file):
+        with told(file), lock.alone(file):
             made = not file.exists()
             if made:
+                check_new(file)
                 _make(file)
-            with cls.reading(file) as store:
-                store.check()
-            with closing(sqlite3.connect(file, isolation_level=None, timeout=_PATIENCE)) as db:
-                store = cls(file, db)
-                try:
-                    yield store
-                finally:
-                    if made and not store.names():
-                        file.unlink()  # made in vain
-                    store._close_log()
+            with cls.reading(file) as look:
+                look.check()
+            used = not made
+            try:
+                with connected(file, "rw") as db:
+                    store = cls(file, db)
+                    try:
+                        yield store
+                    finally:
+                        used = used or store._enrolled
+                        store._close_log()
+            finally:
+                if not used:  # made in vain; the log first, which is nothing alone
+                    for end in (*LOGS, "-shm", ""):
+                        file.with_name(file.name + end).unlink(missing_ok=True)
 
     @classmethod
     @contextmanager
@@ -111,17 +115,14 @@ class Store:
         if not file.is_file():
             got = "a folder" if file.is_dir() else "no such file"
             raise UnreadableFile(f"The store {file} must be a file. Got {got} instead. Check the path.")
-        with _told(file):
-            _recognise(file)
-            uri = _uri(file, "mode=ro")
-            with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE)) as db:
-                yield cls(file, db)
+        with told(file), connected(file, "ro") as db:
+            yield cls(file, db)
 
     def check(self) -> None:
-        """Refuse a file whose pages do not hang together."""
-        (found,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+        """Refuse a file whose pages do not hang together, or whose indices do not belong to its tables."""
+        (found,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
         if found != "ok":
-            raise _damaged(self.path, " ".join(str(found).split()))
+            raise damaged(self.path, " ".join(str(found).split()))
 
     # -- plans -------------------------------------------------------------------------------------------
 
@@ -148,6 +149,7 @@ class Store:
             self._db.execute("INSERT INTO plans VALUES (?, ?)", (plan.name, plan.digest))
             members = ((plan.name, i, task.key) for i, task in enumerate(plan.tasks))
             self._db.executemany("INSERT INTO members VALUES (?, ?, ?)", members)
+        self._enrolled = True
 
     def names(self) -> list[str]:
         """Return the names of the plans."""
@@ -162,15 +164,29 @@ class Store:
             must = f"be one of the plans of {self.path}: {', '.join(names) or 'it has none'}"
             raise InvalidParameter.of("sweep", "plan", must, "none" if name is None else repr(name))
         decoder = Decoder(self._arrays())
-        return Plan(name, tuple(self._task(key, text, decoder) for key, text in self._members(name)))
+        try:
+            plan = Plan(name, tuple(self._task(key, text, decoder) for key, text in self._members(name)))
+        except KeyError as error:
+            raise damaged(self.path, f"array {str(error.args[0])[:8]} is missing") from None
+        if (
+            self._db.execute("SELECT 1 FROM plans WHERE (name, digest) = (?, ?)", (name, plan.digest)).fetchone()
+            is None
+        ):
+            raise damaged(self.path, f"the plan {name!r} is not what its fingerprint says")
+        return plan
 
     def _members(self, name: str) -> list[tuple[str, str]]:
         query = "SELECT key, specification FROM members JOIN tasks ON task = key WHERE plan = ? ORDER BY position"
-        return self._db.execute(query, (name,)).fetchall()
+        found = self._db.execute(query, (name,)).fetchall()
+        for key, text in found:
+            self._verify(text, key, "task", key)
+        return found
+
+    def _verify(self, text: Any, known: Any, what: str, name: Any) -> None:
+        if not isinstance(text, str) or digest(text) != known:
+            raise damaged(self.path, f"{what} {str(name)[:8]} is not what its fingerprint says")
 
     def _task(self, key: str, text: str, decoder: Decoder) -> Task:
-        if digest(text) != key:
-            raise _damaged(self.path, f"task {key[:8]} is not what its fingerprint says")
         written = json.loads(text)
         del written["numerics"]
         return Task(decoder.decode(written), text, key, {})
@@ -178,9 +194,13 @@ class Store:
     def _arrays(self) -> dict[str, Array]:
         arrays = {}
         for name, dtype, shape, data in self._db.execute("SELECT * FROM arrays"):
-            arrays[name] = np.frombuffer(data, dtype=np.dtype(dtype)).reshape(json.loads(shape))
-            if array_digest(arrays[name]) != name:
-                raise _damaged(self.path, f"array {name[:8]} is not what its fingerprint says")
+            try:
+                array = np.frombuffer(data, dtype=np.dtype(dtype)).reshape(json.loads(shape))
+            except (TypeError, ValueError):  # a type, a shape or a size that was spoilt
+                array = None
+            if array is None or array_digest(array) != name:
+                raise damaged(self.path, f"array {str(name)[:8]} is not what its fingerprint says")
+            arrays[name] = array
         return arrays
 
     # -- results -----------------------------------------------------------------------------------------
@@ -199,18 +219,17 @@ class Store:
 
     def finished(self) -> set[str]:
         """Return the keys of all tasks that have a result."""
-        return {key for (key,) in self._db.execute("SELECT task FROM results")}
+        return {key for (key,) in self._db.execute("SELECT task FROM results NOT INDEXED")}
 
     def rows(self, keys: Iterable[str]) -> dict[str, Row]:
         """Return the results of those of these tasks that have one."""
-        found = {}
-        for key in keys:
-            stored = self._db.execute("SELECT result, digest FROM results WHERE task = ?", (key,)).fetchone()
-            if stored is not None:
-                if digest(stored[0]) != stored[1]:
-                    raise _damaged(self.path, f"the result of task {key[:8]} is not what its fingerprint says")
-                found[key] = {name: _as_array(value) for name, value in json.loads(stored[0]).items()}
-        return found
+        found: dict[str, Row | None] = dict.fromkeys(keys)
+        # From the table itself, which holds a result beside its key: a spoilt index could give that of another task.
+        for key, text, known in self._db.execute("SELECT task, result, digest FROM results NOT INDEXED"):
+            if key in found:
+                self._verify(text, known, "the result of task", key)
+                found[key] = {name: _as_array(value) for name, value in json.loads(text).items()}
+        return {key: row for key, row in found.items() if row is not None}
 
     def failures(self, plan: str) -> dict[str, str]:
         """Return key → message of the tasks of a plan that failed when they were last tried."""
@@ -236,11 +255,11 @@ class Store:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._db.execute("COMMIT")
         except BaseException:
             if self._db.in_transaction:  # a full disk has ended it already
                 self._db.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     def _open_log(self) -> None:
         """Before the first change: from now on a commit appends to a log, and readers are never in its way.
@@ -254,10 +273,13 @@ class Store:
             self._logging = True
 
     def _close_log(self) -> None:
-        """At rest the store is one plain file; a reader that is looking on keeps the log a little longer."""
-        if self._logging:
-            self._db.execute("PRAGMA busy_timeout = 0")
-            with suppress(sqlite3.OperationalError):
+        """At rest the store is one plain file; a reader that is looking on keeps the log a little longer.
+
+        Also where this process wrote nothing: the one before may have found no room to bring the store to rest.
+        """
+        with suppress(sqlite3.OperationalError):
+            if self._db.execute("PRAGMA journal_mode").fetchone() == ("wal",):
+                self._db.execute("PRAGMA busy_timeout = 0")
                 self._db.execute("PRAGMA journal_mode = DELETE")
 
 
@@ -267,50 +289,6 @@ def _make(file: Path) -> None:
         db.executescript(f"BEGIN; {_TABLES} COMMIT;")
         db.execute(f"PRAGMA application_id = {APPLICATION}")
         db.execute(f"PRAGMA user_version = {LAYOUT}")
-
-
-def _recognise(file: Path) -> None:
-    """Refuse what is no store of ours, or a damaged one, without changing a byte of it or of its log.
-
-    `immutable` has SQLite read the file alone: a log beside it, which an ordinary connection would work off and remove,
-    is not touched.
-    """
-    must = "be a store that lazyscope made, or a new file"
-    advice = "Choose another file; this one was left as it is."
-    try:
-        with closing(sqlite3.connect(_uri(file, "immutable=1"), uri=True)) as db:
-            (application,) = db.execute("PRAGMA application_id").fetchone()
-            (layout,) = db.execute("PRAGMA user_version").fetchone()
-    except sqlite3.DatabaseError as error:
-        raise UnreadableFile(f"The file {file} must {must}. Got other content instead ({error}). {advice}") from None
-    if application != APPLICATION:
-        got = "another database" if file.stat().st_size else "an empty file"
-        raise UnreadableFile(f"The file {file} must {must}. Got {got} instead. {advice}")
-    if layout != LAYOUT:
-        got = f"layout {layout} where this version of lazyscope knows {LAYOUT}"
-        raise UnreadableFile(f"The store {file} must be of a layout that is known. Got {got} instead. {advice}")
-
-
-def _uri(file: Path, mode: str) -> str:
-    return f"file:{quote(str(file.resolve()))}?{mode}"
-
-
-def _damaged(file: Path, what: str) -> UnreadableFile:
-    return UnreadableFile(
-        f"The store {file} must be whole. Got a damaged file instead ({what}). Restore it from a copy, or run again "
-        "with another store."
-    )
-
-
-@contextmanager
-def _told(file: Path) -> Iterator[None]:
-    """Say in one line what SQLite or the system has against the file."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:  # locked, full, read-only, no longer there
-        raise LazyscopeError(f"The store {file} could not be used: {error}. What it holds is kept.") from error
-    except sqlite3.DatabaseError as error:
-        raise _damaged(file, str(error)) from error
 
 
 def _array_row(item: tuple[str, Array]) -> tuple[str, str, str, bytes]:

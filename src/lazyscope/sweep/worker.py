@@ -7,10 +7,7 @@ many others never shows in its numbers.
 from __future__ import annotations
 
 import json
-import os
 import platform
-import signal
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,13 +20,9 @@ from lazyscope.evidence.work import Work
 from lazyscope.sweep.plan import NUMERICS
 from lazyscope.sweep.store import Outcome
 
-_LOOK = 1.0  # seconds between two looks of a worker for its driver
 
-
-def compute(work: Work, key: str, numerics: str, driver: int | None = None) -> Outcome:
+def compute(work: Work, key: str, numerics: str) -> Outcome:
     """Compute one task. An error becomes part of the outcome: a sweep does not end because one of its tasks does."""
-    if driver is not None:
-        _belong_to(driver)
     began = time.perf_counter()
     row, failure = None, None
     try:
@@ -93,22 +86,3 @@ def versions() -> str:
     }
     names = {"lazyscope": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
     return json.dumps(names | {"python": platform.python_version(), "blas": ", ".join(sorted(blas))})
-
-
-_watching = False
-
-
-def _belong_to(driver: int) -> None:
-    """Leave Ctrl-C to the driver, and end soon after it has, however it ended; loky would idle for five minutes."""
-    global _watching
-    if _watching:
-        return
-    _watching = True
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-
-    def watch() -> None:
-        while os.getppid() == driver:
-            time.sleep(_LOOK)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True, name="lazyscope-watch").start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from lazyscope.experiments.frame import tables
 from lazyscope.experiments.frame.compute import Numbers
 from lazyscope.experiments.frame.experiment import Findings
 from lazyscope.files import jsonable
-from lazyscope.runs import pictures as plotting
+from lazyscope.runs import pictures
 from lazyscope.sweep.worker import versions
 
 if TYPE_CHECKING:
@@ -62,17 +63,25 @@ def _write(
     import xarray as xr
 
     paths = {suffix: stem.with_name(stem.name + suffix) for suffix in SUFFIXES}
-    for suffix in (".png", ".pdf"):
-        plotting.save(picture, paths[suffix])
-    with files.replacing(paths[".csv"]) as part:
-        files.write_csv(part, rows, comments)
-    with files.replacing(paths[".nc"]) as part:
+    with ExitStack() as all_or_none:  # each is in place only when all are written, the provenance first
+        parts = {suffix: all_or_none.enter_context(files.replacing(path)) for suffix, path in paths.items()}
+        for suffix in (".png", ".pdf"):
+            pictures.save(picture, parts[suffix])
+        files.write_csv(parts[".csv"], rows, comments)
         plain = {name: value for name, value in origin.items() if isinstance(value, (str, int, float))}
-        xr.DataTree.from_dict({"/": xr.Dataset(attrs=plain), **panels}).to_netcdf(part, engine="h5netcdf")
-    with files.replacing(paths[".json"]) as part:
+        xr.DataTree.from_dict({"/": xr.Dataset(attrs=plain), **panels}).to_netcdf(parts[".nc"], engine="h5netcdf")
         text = json.dumps(origin, indent=1, ensure_ascii=False)
-        part.write_text(text + "\n", encoding="utf-8")
+        parts[".json"].write_text(text + "\n", encoding="utf-8")
     return list(paths.values())
+
+
+def written_by(stem: Path, figure: str, preset: str) -> bool:
+    """Return whether the files of this stem are those of an earlier run of this figure, by their provenance."""
+    try:
+        origin = json.loads(stem.with_name(stem.name + ".json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(origin, dict) and (origin.get("figure"), origin.get("preset")) == (figure, preset)
 
 
 def _comments(numbers: Numbers) -> list[str]:

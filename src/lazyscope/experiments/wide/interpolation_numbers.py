@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.activations import Activation, as_activation
-from lazyscope.checks import FloatArray, whole_number, whole_numbers
+from lazyscope.checks import FloatArray, fits_in_memory, whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.work import Measurement, Row
 from lazyscope.experiments.exponents import computed
@@ -127,6 +127,7 @@ def interpolation(
     """
     n, d = whole_number(n, "interpolation", "n"), whole_number(d, "interpolation", "d")
     draws, seed = whole_number(draws, "interpolation", "draws"), whole_number(seed, "interpolation", "seed", least=0)
+    fits_in_memory(16.0 * n * d, f"A sample of n = {n} in d = {d} dimensions", "Use smaller sizes.")
     sigma = as_activation(activation)
     if not sigma.has_derivative:
         raise InvalidParameter.of("interpolation", "activation", "have a derivative", sigma.name)

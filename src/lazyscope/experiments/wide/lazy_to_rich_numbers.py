@@ -48,7 +48,7 @@ class LazyToRichDraw(Measurement):
     @property
     def plan(self) -> SGD:
         """The protocol, the usual one for this α where none is given."""
-        return self.protocol or training.plan(self.problem, self.alpha)
+        return self.protocol or training.plan(self.problem, self.alpha, init=self.init)
 
     @property
     def size(self) -> int:

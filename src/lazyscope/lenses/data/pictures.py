@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.runs import pictures as plotting
+from lazyscope.runs import pictures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _LOOKS: dict[str, dict[str, Any]] = {
     **{
-        name: {"color": plotting.LOOKS[name]["color"], "marker": plotting.LOOKS[name]["marker"]}
+        name: {"color": pictures.LOOKS[name]["color"], "marker": pictures.LOOKS[name]["marker"]}
         for name in ("RF", "NT", "NN")
     },
-    "QM": {"color": plotting.LOOKS["RF, optimal weights"]["color"], "marker": "v"},
+    "QM": {"color": pictures.LOOKS["RF, optimal weights"]["color"], "marker": "v"},
 }
 
 
@@ -35,7 +35,7 @@ def svg(figure: Figure, salt: str) -> str:
     import matplotlib as mpl
 
     text = io.StringIO()
-    with plotting.style(), mpl.rc_context({"svg.hashsalt": salt}):
+    with pictures.style(), mpl.rc_context({"svg.hashsalt": salt}):
         figure.savefig(text, format="svg", metadata={"Date": None})
     return re.sub(
         r"^.*?(?=<svg )|<metadata>.*?</metadata>| xmlns(:\w+)?=\"[^\"]*\"", "", text.getvalue(), flags=re.DOTALL
@@ -61,7 +61,7 @@ def against_samples(lens: DataLens) -> Figure | None:
 def _curves(lens: DataLens, along: str, cells: dict[str, list[Any]], label: str) -> Figure:
     from matplotlib.figure import Figure
 
-    with plotting.style():
+    with pictures.style():
         figure = Figure(figsize=(6.4, 3.8))
         axes = figure.add_subplot()
         highest = 0.0
@@ -73,7 +73,7 @@ def _curves(lens: DataLens, along: str, cells: dict[str, list[Any]], label: str)
             highest, ticks = max(highest, float(np.max(mean + error))), ticks | set(x)
         constant = float(lens.measured.baseline.mean())
         if constant < 2.0 * highest:  # farther up it would press all curves to the ground; the text has its height
-            axes.axhline(constant, label="best constant", **plotting.FLOOR)
+            axes.axhline(constant, label="best constant", **pictures.FLOOR)
         axes.set(xlabel=label, ylabel=lens.error_name, ylim=(0, None))
         _powers(axes, sorted(ticks))
         axes.legend()
@@ -93,10 +93,10 @@ def spectrum(lens: DataLens) -> Figure:
 
     assert lens.part is not None
     values = lens.part.spectrum
-    with plotting.style():
+    with pictures.style():
         figure = Figure(figsize=(6.4, 3.2))
         axes = figure.add_subplot()
-        axes.bar(np.arange(1, len(values) + 1), values, color=plotting.LOOKS["NN"]["color"], width=0.7)
+        axes.bar(np.arange(1, len(values) + 1), values, color=pictures.LOOKS["NN"]["color"], width=0.7)
         axes.axhline(0.0, color="#444444", linewidth=0.8)
         axes.set(xlabel="number", ylabel="eigenvalue of B", title="Spectrum of the quadratic part")
     return figure
@@ -106,13 +106,13 @@ def forecasts(lens: DataLens) -> Figure:
     """Draw what theory says each regime could reach on these data with infinitely many samples."""
     from matplotlib.figure import Figure
 
-    with plotting.style():
+    with pictures.style():
         figure = Figure(figsize=(6.4, 3.8))
         axes = figure.add_subplot()
         for name, values in lens.forecast.items():
             axes.plot(lens.forecast_widths, values, label=lens.names[name], linestyle="--", **_LOOKS[name])
         assert lens.part is not None
-        axes.axhline(lens.part.rest, label="noise and higher orders", **plotting.FLOOR)
+        axes.axhline(lens.part.rest, label="noise and higher orders", **pictures.FLOOR)
         axes.set(
             xlabel="width N, number of neurons", ylabel="unexplained variance", ylim=(0, 1.05),
             title="Within reach, by the linear and quadratic part",

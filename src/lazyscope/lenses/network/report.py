@@ -10,7 +10,7 @@ from lazyscope.lenses import page
 from lazyscope.lenses.data.pictures import svg
 from lazyscope.lenses.network.numbers import MEANING
 from lazyscope.lenses.network.rivals import NAMES
-from lazyscope.runs import pictures as plotting
+from lazyscope.runs import pictures
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,11 +74,11 @@ def _curves(lens: NetworkLens) -> Figure:
         "drift of the tangent kernel": [look.drift for look in lens.looks[1:]],
         "alignment with the labels": [look.alignment for look in lens.looks[1:]],
     }
-    with plotting.style():
+    with pictures.style():
         figure = Figure(figsize=(6.4, 3.8))
         axes = figure.add_subplot()
         for k, (name, values) in enumerate((name, values) for name, values in lines.items() if values):
-            axes.plot(steps, values, label=name, color=plotting.scale_colour(k / 4), marker="o")
+            axes.plot(steps, values, label=name, color=pictures.scale_colour(k / 4), marker="o")
         axes.set(xlabel="step", ylim=(0, 1.2))  # what misses more than everything leaves the frame
         axes.legend()
     return figure

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lazyscope.checks import FloatArray, real_array, real_number, whole_number
-from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.checks import FloatArray, arithmetic, fits_in_memory, real_array, real_number, whole_number
+from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
 from lazyscope.limits.flow.linear import FeaturesFlow, TangentFlow
 from lazyscope.limits.flow.matrix import Curve, solve
 from lazyscope.limits.flow.moments import Start
@@ -104,16 +104,18 @@ def flow(
             if start is not None or weights != "drawn":
                 must = "be left out with an output scale: the flow is started from weights that are drawn"
                 raise InvalidParameter.of("flow", "start" if start is not None else "weights", must, "a value")
-            return _with_output_scale(problem, regime, moments, (width, seed, draw), tolerance)
+            with arithmetic("The flow"):
+                return _with_output_scale(problem, regime, moments, (width, seed, draw), tolerance)
         begin = beginning(problem, width, start, weights, second_layer, seed, draw, regime.init)
-        curve = solve(begin, float(moments[-1]) or 1.0, tolerance)
-        return _labelled(problem, regime, moments, _of_curve(curve, moments), begin.b)
+        with arithmetic("The flow"):
+            curve = solve(begin, float(moments[-1]) or 1.0, tolerance)
+            return _labelled(problem, regime, moments, _of_curve(curve, moments), begin.b)
     if start is not None or weights != "drawn":
         must = "be left out: a linear model is started at 0, from weights that are drawn"
         raise InvalidParameter.of("flow", "start" if start is not None else "weights", must, "a value")
     N = whole_number(width, "flow", "width", advice="Pass N, for example width=225.")
     W = draw_weights(problem, regime, N, _generator(seed, draw, N))
-    B = problem.B / np.sqrt(problem.d)
+    B = problem.in_units(regime).B / np.sqrt(problem.d)  # a linear model does not know the scale of its target
     model = TangentFlow.of(W, B) if isinstance(regime, NeuralTangent) else FeaturesFlow.of(W, B)
     energy = 2.0 * matrices.squared_norm(B)
     return _labelled(problem, regime, moments, {"risk": model.risk(moments) / energy})
@@ -180,6 +182,7 @@ def beginning(
         gamma = init**2 / d
         return Start(small, None, a, 0.0, -float(small.sum()), trained, typical_gamma=gamma, typical_width=float(N))
     # as `simulate` draws and rounds them: rows, in the eigenbasis of B, whatever it is
+    fits_in_memory(32.0 * N * d, f"Weights of N = {N} neurons", "Use a smaller width.")
     W = init * (_generator(seed, draw, N).standard_normal((N, d)) / np.sqrt(d)).astype(np.float32).astype(np.float64)
     return Start(small, W.T[order] / np.sqrt(N), a, 0.0, -float(small.sum()), trained)
 
@@ -258,6 +261,12 @@ def _labelled(
 
     from lazyscope import __version__
 
+    for name, value in values.items():
+        if np.any(np.isnan(value)) or (name == "risk" and not np.all(np.isfinite(value))):
+            raise NotConverged(
+                f"The flow gave no number for {name}: B, its times or its start are too large or small for float64. "
+                "Rescale B, and the times by the inverse."
+            )
     dims = {"learned": ("time", "direction"), "reached": ("direction",)}
     result = xr.Dataset({name: (dims.get(name, ("time",)), value) for name, value in values.items()}, {"time": times})
     if spectrum is not None:

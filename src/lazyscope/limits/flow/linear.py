@@ -95,7 +95,9 @@ class FeaturesFlow:
         V = 2.0 * np.einsum("ij,ij->i", W * B if B.ndim == 1 else W @ B, W)
         rates, modes = np.linalg.eigh(U / N)
         energy = 2.0 * float(np.sum(B**2))
-        return cls(energy, np.maximum(rates, 0.0), (modes.T @ V) ** 2 / N)
+        # V has no part in the null space of U, but for rounding, which would grow with time
+        seen = rates > N * np.finfo(np.float64).eps * rates[-1]
+        return cls(energy, np.maximum(rates, 0.0), np.where(seen, (modes.T @ V) ** 2 / N, 0.0))
 
     def risk(self, times: FloatArray) -> FloatArray:
         """E(f − y)² at each time.

@@ -35,6 +35,7 @@ from lazyscope.regimes import Bayes, GaussianFeatures, IsotropicFeatures, Random
 
 THEOREM = "Asymptotics of the maximum margin (Montanari et al. 2019), by Gordon's inequality"
 PAPER = "montanari2019generalization"
+_RESIDUAL = 1e-8  # of the four equations in their own units; the solver's own three are met to 1e-12
 _NO_LINEAR_PART = 1e-10  # of √Var σ: below it b₁ is what quadrature leaves of zero
 
 Spectrum = tuple[FloatArray, FloatArray, FloatArray, float]
@@ -173,6 +174,7 @@ CLAIMS = (
         ),
         arguments=("psi1", "psi2"),
         compute=at_ratios(random_features),
+        tolerance=_RESIDUAL,
         example=lambda d: (LinearLabels(4.0), RandomFeatures("relu")),
         rate=0.5,
         method="margin",
@@ -187,6 +189,7 @@ CLAIMS = (
         assumptions=(_DATA, "u ~ N(0, I)", _PROPORTIONAL, _BELOW),
         arguments=("psi1", "psi2"),
         compute=at_ratios(given_features),
+        tolerance=_RESIDUAL,
         example=lambda d: (LinearLabels(4.0), IsotropicFeatures()),
         rate=0.5,
         method="margin",
@@ -201,6 +204,7 @@ CLAIMS = (
         assumptions=(_DATA, "u ~ N(0, Σ), its spectrum and alignment with the score given", _PROPORTIONAL, _BELOW),
         arguments=("psi1", "psi2"),
         compute=at_ratios(given_features),
+        tolerance=_RESIDUAL,
         example=lambda d: (LinearLabels(4.0), GaussianFeatures(np.array([0.5, 2.0]))),
         rate=0.5,
         method="margin",

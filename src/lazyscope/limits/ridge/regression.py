@@ -113,6 +113,7 @@ CLAIMS = (
         ),
         arguments=("psi1", "psi2", "ridge"),
         compute=at_ratios(random_features),
+        tolerance=1e-10,
         example=lambda d: (LinearTarget(noise=0.5), RandomFeatures("relu")),
         erratum="The talk prints ζ = b₁²/b⋆² for ζ = b₁/b⋆.",
         rate=0.5,

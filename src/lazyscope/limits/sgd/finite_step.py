@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lazyscope.checks import FloatArray, real_array, real_number, whole_number, whole_numbers
-from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
 from lazyscope.limits.flow.curve import beginning, flow
 from lazyscope.limits.flow.linear import TangentFlow
 from lazyscope.limits.sgd.diffusion import Diffusion, Stretch
@@ -111,7 +111,7 @@ def finite_step(
     ).risk.values[-times.size :]
     if isinstance(regime, NeuralTangent):
         W = draw_weights(problem, regime, N, generator(seed, draw, N))
-        B = problem.B / np.sqrt(problem.d)
+        B = problem.in_units(regime).B / np.sqrt(problem.d)
         risk = tangent_risks(TangentFlow.of(W, B), plan, batch, points.tolist()) / (2.0 * matrices.squared_norm(B))
         return _labelled(problem, regime, seen, {"risk": risk, "flow": line})
     noise = _noise(problem, N, batch, second_layer, plan, times, (seed, draw, paths), regime.init)
@@ -208,6 +208,8 @@ def _labelled(
 
     from lazyscope import __version__
 
+    if not all(np.all(np.isfinite(value)) for value in values.values()):
+        raise NotConverged("SGD at this step size leaves what float64 holds. Rescale B, or pass a smaller step size.")
     result = xr.Dataset({name: (("samples",), value) for name, value in values.items()}, {"samples": samples})
     result["risk"].attrs["long_name"] = "risk (1 = best constant)"
     result.attrs = {

@@ -23,7 +23,7 @@ from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence.claim import Claim, of_run
 from lazyscope.evidence.reductions import averaged
 from lazyscope.evidence.run import Run
-from lazyscope.numerics.hard_margin import HardMargin, solve
+from lazyscope.numerics.hard_margin import TOLERANCE, HardMargin, solve
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import GaussianFeatures, IsotropicFeatures, RandomFeatures, Regime
 from lazyscope.training.linear.random_layer import features, unit_rows
@@ -149,6 +149,7 @@ def _claim(regime: type[Regime], features: str, training: Any, example: Any) -> 
         arguments=("width", "samples", "d"),
         reduce=averaged,
         compute=of_run(training),
+        tolerance=TOLERANCE,
         example=example,
         method="margin",
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from lazyscope import weights
 from lazyscope.checks import FloatArray
-from lazyscope.errors import NotConverged
+from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.numerics.blas import threads_for
 from lazyscope.problems import QuadraticTarget
 from lazyscope.progress import report
@@ -32,23 +32,37 @@ QUANTITIES = {
     "alignment": "share of ‖G‖² in the top N eigendirections of B",
 }
 _POINTS = 24
+_MOST_STEPS = 10**9
 
 
-def plan(problem: QuadraticTarget, alpha: float, batch: int = 100) -> SGD:
+def plan(problem: QuadraticTarget, alpha: float, batch: int = 100, init: float = 1.0) -> SGD:
     """Return a protocol that is stable at this α and long enough to end near the closed form.
 
     Steps are a fifth of what the offset, the fastest of all, would bear: it relaxes at the rate
-    8(1 + √d b̄/α) + 2(1 + 1/α), b̄ the mean eigenvalue of B. Small α learn 1/α times faster.
+    8(s + √d b̄/α) + 2(1 + 1/α), b̄ the mean eigenvalue of B and s = max(1, init²), as the tangent kernel is larger.
+    Small α learn 1/α times faster.
 
     >>> plan(QuadraticTarget(np.ones(50)), 1000.0).step_sizes[0].__round__(4)
     0.0199
     """
-    d = problem.d
-    mean = float(np.mean(np.abs(problem.eigenvalues)))
-    size = 0.2 / (8.0 * (1.0 + sqrt(d) * mean / alpha) + 2.0 * (1.0 + 1.0 / alpha))
-    total = d * min(1.0, alpha) * (2.0 if alpha < 0.3 else 5.0)
+    size = 0.2 / _rate(problem, alpha, init)
+    steps = length(problem, alpha, init)
+    if not steps <= _MOST_STEPS:
+        must = f"be small enough for training in {_MOST_STEPS:,} steps at α = {alpha:g}"
+        raise InvalidParameter.of("lazy_to_rich", "init", must, f"{init:g} ({steps:.3g} steps)", "Pass a smaller one.")
     decay = ((0.4, 5.0), (0.2, 25.0), (0.1, 100.0))
-    return SGD(steps=max(100, round(total / size)), batch=batch, step_sizes=(size,), decay=decay, test=1)
+    return SGD(steps=max(100, round(steps)), batch=batch, step_sizes=(size,), decay=decay, test=1)
+
+
+def length(problem: QuadraticTarget, alpha: float, init: float = 1.0) -> float:
+    """Return how many steps `plan` asks for; it may be infinite where a scale is absurd."""
+    total = problem.d * min(1.0, alpha) * (2.0 if alpha < 0.3 else 5.0)
+    return max(100.0, 5.0 * total * _rate(problem, alpha, init))
+
+
+def _rate(problem: QuadraticTarget, alpha: float, init: float) -> float:
+    mean = float(np.mean(np.abs(problem.eigenvalues)))
+    return 8.0 * (max(1.0, init * init) + sqrt(problem.d) * mean / alpha) + 2.0 * (1.0 + 1.0 / alpha)
 
 
 def train(

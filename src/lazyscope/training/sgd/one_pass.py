@@ -36,6 +36,7 @@ _LOOK = 50  # steps between two looks for a model that has diverged
 _HOPELESS = 1e3  # risk, in units of the trivial one, beyond which a model does not come back
 _POINTS = 40  # of the trace, log-spaced
 _BLOCK = 1000  # samples tested at once
+_SMALLEST = 1e-12  # of the largest entry of B
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +99,8 @@ def risks(problem: GaussianProblem, regime: Trained | NeuralTangent, run: Run) -
     protocol, widths, seed, number = run.protocol, run.widths, run.seed, run.number
     assert isinstance(protocol, SGD)  # `with_protocol` has seen to it
     law, sizes = law_of(problem), protocol.step_sizes
+    if isinstance(regime, Trained) and isinstance(problem, QuadraticTarget):
+        _check_scale(problem)
     _fits(problem.d, widths, protocol)
     starts = [_weights(law, problem, regime, seed, number, N) for N in widths]
     pack = _pack(
@@ -132,6 +135,15 @@ def with_protocol(run: Run) -> Run:
         raise InvalidParameter.of("simulate", "samples", must, samples)
     sizes = {name: values for name, values in run.sizes.items() if name != "samples"}
     return run.at(sizes=sizes, protocol=replace(protocol, steps=samples // protocol.batch))
+
+
+def _check_scale(problem: QuadraticTarget) -> None:
+    """Unlike those of a linear model, the steps of a network know the scale of the target; float32 holds its square."""
+    largest = float(np.max(np.abs(problem.B)))
+    if not _SMALLEST <= largest <= 1.0 / _SMALLEST:
+        must = f"have its largest entry between {_SMALLEST:g} and {1.0 / _SMALLEST:g} for SGD of a network in float32"
+        advice = "Rescale B and the step sizes; exact and limit do not depend on the scale."
+        raise InvalidParameter.of("simulate", "B", must, f"{largest:.3g}", advice)
 
 
 def finite_size(result: dict[str, Any]) -> FloatArray:
@@ -208,6 +220,7 @@ def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTa
         example=lambda d: (example(d), regime()),
         covers=_covers,
         finite_size=finite_size,
+        scale_free=regime is NeuralTangent,
     )
 
 

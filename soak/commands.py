@@ -1,0 +1,311 @@
+"""Random command lines over every subcommand: exit code 0 or 2, one line of refusal, no NaN, no file but those asked.
+
+Commands run inside a few worker processes, each in a folder of its own that holds the same few input files. What is
+tried follows from the seed and the number of the try alone, so that one try is done again by
+
+    python -m soak.commands SEED NUMBER
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import multiprocessing
+import os
+import re
+import resource
+import shlex
+import shutil
+import signal
+import sys
+import tempfile
+import warnings
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from soak.grammar import Line, line, unknown
+from soak.tally import Deadline, Tally
+
+LEAST = 2000
+_TRIES = 2400
+_WORKERS = 2
+_AGAIN = 0.08  # share of the commands that are run twice
+_PATIENCE = 45  # seconds after which a command is cut off, and not judged: the machine may be busy
+_NUMBERS = (
+    "risk",
+    "error",
+    "margin",
+    "train",
+    "bias",
+    "variance",
+    "end",
+    "smallest",
+)  # all regimes have them
+_MEMORY = 6 * 2**30
+_NAN = re.compile(r"(?<![\w./-])nan(?![\w./-])", re.IGNORECASE)
+_WARNING = re.compile(r"\w*Warning: |Traceback \(most recent")
+
+
+class _TooSlow(BaseException):
+    """The command was cut off."""
+
+
+@dataclass
+class Outcome:
+    """What one command did."""
+
+    words: list[str]
+    code: int | None
+    stdout: str = ""
+    stderr: str = ""
+    problems: list[str] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)
+
+
+def inputs(folder: Path) -> None:
+    """Write the files that commands may read: the same in every folder."""
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((5, 5))
+    folder.joinpath("B.csv").write_text("3\n2\n1\n0.5\n0\n")
+    folder.joinpath("one.csv").write_text("1.8016\n")
+    np.save(folder / "B.npy", root @ root.T)
+    folder.joinpath("delta.csv").write_text("0.5,0.25,0.25,0.1,-0.1\n")
+    np.save(folder / "delta.npy", 0.05 * (root + root.T))
+    folder.joinpath("sigma.csv").write_text("2,1,1,1,1.5\n")
+    table = rng.standard_normal((60, 3))
+    lines = [f"{a:.4f},{b:.4f},{c:.4f},{a * b + 0.1 * c:.4f}" for a, b, c in table]
+    folder.joinpath("table.csv").write_text("\n".join(["x0,x1,x2,y", *lines]) + "\n")
+    plan = 'problem = "quadratic"\nd = 6\nregime = ["nt", "nn"]\nfidelity = "exact"\nwidth = [2, 3]\ndraws = 2\n'
+    folder.joinpath("plan.toml").write_text(plan)
+    folder.joinpath("folder.csv").mkdir()
+    for name in ("mine.csv", "mine.json", "mine.png", "mine.html"):
+        folder.joinpath(name).write_text("precious\n")
+
+
+def _contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def _start(store: Path) -> None:
+    """Prepare a worker: memory bounded, warnings shown each time as they are shown to a user the first time."""
+    global _STORE
+    _STORE = store
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # of commands that start others, which print on their own
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    warnings.resetwarnings()
+    warnings.simplefilter("always")
+    for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+        warnings.simplefilter("ignore", category)
+    signal.signal(signal.SIGALRM, _too_slow)
+
+
+_STORE = Path()
+
+
+def _too_slow(*_: Any) -> None:
+    raise _TooSlow
+
+
+def _end_helpers() -> None:
+    """End the idle processes that joblib keeps for minutes: this process would wait for them at its own end."""
+    loky = sys.modules.get("joblib.externals.loky.reusable_executor")
+    if loky is not None and loky._executor is not None:
+        loky._executor.shutdown(wait=True, kill_workers=True)
+
+
+def run(words: list[str], store: Path) -> Outcome:
+    """Run one command in a fresh folder and judge it."""
+    from lazyscope.cli import main
+
+    home = Path.cwd()
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+    with tempfile.TemporaryDirectory(prefix="soak-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        inputs(folder)
+        if store.is_file():
+            shutil.copy(store, folder / "store.sqlite")
+        before = _contents(folder)
+        outcome = Outcome(words, None)
+        os.chdir(folder)
+        signal.alarm(_PATIENCE)
+        try:
+            with redirect_stdout(out), redirect_stderr(err):
+                main(words)
+        except SystemExit as end:
+            outcome.code = end.code if isinstance(end.code, int) else int(end.code is not None)
+        except _TooSlow:
+            return outcome
+        except BaseException as error:
+            outcome.problems.append(f"a traceback: {type(error).__name__}: {error}")
+        finally:
+            signal.alarm(0)
+            os.chdir(home)
+            _end_helpers()
+        out.flush()
+        err.flush()
+        outcome.stdout, outcome.stderr = (stream.buffer.getvalue().decode() for stream in (out, err))
+        after = _contents(folder)
+        outcome.files = {path: data for path, data in after.items() if before.get(path) != data}
+        gone = sorted({*before} - {*after})
+        outcome.problems += [f"{path} is gone" for path in gone]
+        _judge(outcome, before, folder)
+    return outcome
+
+
+def _value(words: list[str], option: str) -> str | None:
+    return next((word.partition("=")[2] for word in words if word.startswith(f"{option}=")), None)
+
+
+def _promised(words: list[str]) -> set[str]:
+    """Return the files that a command that succeeds must have written, by its words."""
+    if "--list" in words or words[0] in ("claims", "bench", "figure"):
+        return set()
+    if words[:2] == ["sweep", "run"]:
+        return {_value(words, "--store") or "plan.sqlite"}
+    promised = {_value(words, option) for option in ("--out", "--plot", "--report", "--export")} - {None}
+    if "--plot" in words:
+        promised.add(f"lazyscope-{words[0]}-{words[1]}.png")
+    if words[0] == "lens" and "--json" not in words and _value(words, "--report") is None:
+        promised.add("lens.html")
+    return {str(Path(str(name))) for name in promised}
+
+
+def _judge(outcome: Outcome, before: dict[str, bytes], folder: Path) -> None:
+    """Add what is wrong with an outcome."""
+    tell, words = outcome.problems.append, outcome.words
+    if outcome.code not in (0, 2) and not outcome.problems:
+        tell(f"exit code {outcome.code}")
+    if _WARNING.search(outcome.stderr) or _WARNING.search(outcome.stdout):
+        tell("a warning or a traceback is shown")
+    if outcome.code == 2:
+        if not re.fullmatch(r"lazyscope: error: [^\n]+\n", outcome.stderr):
+            tell("a refusal is not one line on stderr")
+        if outcome.stdout:
+            tell("a refusal prints on stdout")
+        if outcome.files:
+            tell(f"a refusal left {sorted(outcome.files)}")
+    if outcome.code != 0:
+        return
+    if "--help" not in words and "-h" not in words:
+        promised = _promised(words)
+        if promised - {*outcome.files}:
+            tell(f"promised and not written: {sorted(promised - {*outcome.files})}")
+        if {*outcome.files} - promised:
+            tell(f"written and not promised: {sorted({*outcome.files} - promised)}")
+        replaced = {*outcome.files} & {*before}
+        if replaced and "--force" not in words:
+            tell(f"replaced without --force: {sorted(replaced)}")
+    if "--json" in words:
+        try:
+            json.loads(outcome.stdout, parse_constant=_constant)
+        except ValueError as error:
+            tell(f"--json: {error}")
+    shown = {"stdout": outcome.stdout}
+    shown |= {name: data.decode() for name, data in outcome.files.items() if name.endswith((".csv", ".json"))}
+    for name, text in shown.items():
+        if _NAN.search("\n".join(part for part in text.splitlines() if not part.startswith("#"))):
+            tell(f"NaN in {name}")
+    for name in outcome.files:
+        if name.endswith(".nc") and words[0] not in ("compare", "flow"):  # there a place may have no such number
+            _no_nan_in(outcome.files[name], name, tell)
+
+
+def _constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _no_nan_in(data: bytes, name: str, tell: Any) -> None:
+    import h5py
+
+    with h5py.File(io.BytesIO(data), "r") as file:
+
+        def visit(path: str, node: Any) -> None:
+            if isinstance(node, h5py.Dataset) and path.rpartition("/")[2] in _NUMBERS and np.isnan(node[()]).any():
+                tell(f"NaN in {path} of {name}")
+
+        file.visititems(visit)
+
+
+def trial(seed: int, number: int) -> tuple[Outcome, str]:
+    """Run the command of this number, some of them twice: the same command must leave the same bytes."""
+    from lazyscope.cli import main
+
+    rng = np.random.default_rng([seed, number])
+    written: Line = line(rng, main)
+    twice = rng.random() < _AGAIN and written.path[0] not in ("lens", "sweep")
+    outcome = run(written.words, _STORE)
+    if twice and outcome.code is not None:
+        again = run(written.words, _STORE)
+        if again.code is not None and (again.stdout, again.files) != (outcome.stdout, outcome.files):
+            names = [name for name in outcome.files if again.files.get(name) != outcome.files[name]]
+            outcome.problems.append(f"a second run differs in {names or 'what it prints'}")
+    outcome.files = {}
+    return outcome, " ".join(written.path)
+
+
+def attack(tally: Tally, rng: np.random.Generator, deadline: Deadline) -> None:
+    """Run random commands in a few workers until there are enough of them or the time is up."""
+    from lazyscope.cli import main
+
+    for name in unknown(main):
+        tally.check(False, f"soak/grammar.py does not know what {name} means")
+    seed = int(rng.integers(2**31))
+    with tempfile.TemporaryDirectory(prefix="soak-") as name:
+        store = _store(Path(name))
+        numbers = count()
+        while deadline and tally.tried < _TRIES:
+            try:
+                _batch(tally, numbers, seed, store, deadline)
+            except BrokenProcessPool:
+                tally.check(False, f"a worker died; the tries around number {tally.tried} of seed {seed}")
+
+
+def _store(folder: Path) -> Path:
+    """Return a store with the results of the plan, for `sweep status` and `sweep export`."""
+    from lazyscope import sweep
+    from lazyscope.cli.plan_file import read_plan
+
+    inputs(folder)
+    sweep.run(read_plan(folder / "plan.toml"), folder / "kept.sqlite", workers=1)
+    return folder / "kept.sqlite"
+
+
+def _batch(tally: Tally, numbers: Any, seed: int, store: Path, deadline: Deadline) -> None:
+    """Keep the workers busy until there is no time or nothing left to do."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(_WORKERS, context, _start, (store,)) as pool:
+        running = {}
+        while (deadline and tally.tried + len(running) < _TRIES) or running:
+            while deadline and len(running) < 2 * _WORKERS and tally.tried + len(running) < _TRIES:
+                number = next(numbers)
+                running[pool.submit(trial, seed, number)] = number
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                number = running.pop(future)
+                _record(tally, *future.result(), seed, number)
+
+
+def _record(tally: Tally, outcome: Outcome, path: str, seed: int, number: int) -> None:
+    if outcome.code is None and not outcome.problems:
+        tally.count("cut off")
+        return
+    tally.count({0: "valid", 2: "refused"}.get(outcome.code, "neither"))
+    command = shlex.join(["lazyscope", *outcome.words])
+    said = outcome.stderr.strip()[-400:]
+    what = f"{'; '.join(outcome.problems)}: {command} (python -m soak.commands {seed} {number}): {said}"
+    tally.check(not outcome.problems, what)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="soak-") as _folder:
+        _start(_store(Path(_folder)))
+        _outcome, _ = trial(int(sys.argv[1]), int(sys.argv[2]))
+    print(shlex.join(["lazyscope", *_outcome.words]), _outcome.code, *_outcome.problems, sep="\n")
+    print(_outcome.stdout, _outcome.stderr, sep="\n")

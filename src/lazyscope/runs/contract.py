@@ -1,0 +1,133 @@
+"""The contract that every claim keeps, here and in other packages: `check(claim)` in a test of yours is enough.
+
+It asks through the public verbs, at the sizes below, and raises an AssertionError whose one line says what is amiss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.errors import LazyscopeError
+from lazyscope.evidence.claim import Claim, Fidelity
+from lazyscope.evidence.registry import cite, find
+from lazyscope.problems import SizedProblem
+from lazyscope.protocols import SGD, ParticleDescent
+from lazyscope.runs import verbs
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+DIMENSIONS = (50, 100, 200, 400, 800)
+SIMULATED_DIMENSIONS = (25, 50, 100, 200)
+DRAWS = 40
+# Where a claim is asked: off the threshold and with a ridge, so that all is finite; trained for a short time only.
+RATIOS = {"rho": 0.5, "psi1": 4.0, "psi2": 2.0, "ridge": 0.1, "width": 12, "samples": 100}
+_SHORT: dict[Any, dict[str, Any]] = {
+    SGD: {"protocol": SGD(steps=200, step_sizes=(0.01,))},
+    ParticleDescent: {"width": 8, "samples": 500, "protocol": ParticleDescent(steps=100)},
+}
+
+
+def check(claim: Claim, dimensions: Sequence[int] | None = None) -> None:
+    """Check all that a claim declares; a limit is measured against `exact`, or `simulate`, in these dimensions.
+
+    >>> import lazyscope as ls
+    >>> check(ls.claims()[2])
+    """
+    check_result(claim)
+    check_file(claim)
+    if claim.fidelity == "limit":
+        check_rate(claim, dimensions)
+
+
+def is_open(claim: Claim) -> bool:
+    """Whether the claim's problem leaves its dimension open: no `exact` for it, a simulation has all sizes."""
+    return not issubclass(claim.problem, SizedProblem)
+
+
+def evaluate(claim: Claim, d: int, *, draws: int = 1, seed: int = 0) -> xr.Dataset:
+    """Return the result of a claim's own example in d dimensions, asked through the public verbs."""
+    problem, regime = claim.example(d)
+    if not claim.arguments:
+        return verbs.bayes(problem, fidelity=claim.fidelity)
+    if claim.fidelity == "limit":
+        return verbs.limit(problem, regime, method=claim.method, **{name: RATIOS[name] for name in claim.arguments})
+    if is_open(claim):
+        sizes = {"d": d, "width": int(RATIOS["psi1"] * d), "samples": int(RATIOS["psi2"] * d), "ridge": RATIOS["ridge"]}
+    else:
+        sizes = {"width": int(RATIOS["rho"] * d), "samples": 2000}
+    given: dict[str, Any] = {name: size for name, size in sizes.items() if name in claim.arguments}
+    if claim.protocol is SGD:
+        given.pop("samples")  # it counts steps
+    given |= _SHORT.get(claim.protocol, {})
+    if claim.fidelity == "exact":
+        return verbs.exact(problem, regime, draws=draws, seed=seed, **given)
+    return verbs.simulate(problem, regime, method=claim.method, draws=draws, seed=seed, **given)
+
+
+def _must(holds: Any, claim: Claim, what: str) -> None:
+    if not holds:
+        raise AssertionError(f"{claim.key}: {what}")
+
+
+def check_result(claim: Claim) -> None:
+    """Check that the claim serves its own example with a finite, documented and reproducible result."""
+    from lazyscope import __version__
+
+    served = find(claim.fidelity, *claim.example(24), claim.method)
+    _must(served is claim, claim, f"its example is served by another claim, {served.key}; give it a method")
+    result = evaluate(claim, 24)
+    highest = 1.5 if claim.fidelity == "simulate" else 1.0 + 1e-12  # a short training may end anywhere
+    _must(0.0 <= float(result.risk) <= highest, claim, f"the risk is {float(result.risk):g}, not between 0 and 1")
+    for name, values in result.data_vars.items():
+        _must(np.all(np.isfinite(values)), claim, f"{name} is not finite")
+    known = {"claim": claim.key, "lazyscope_version": __version__}
+    for word in ("claim", "lazyscope_version", "theorem", "assumptions", "problem", "regime", "arguments", "citations"):
+        _must(result.attrs[word] == known.get(word, result.attrs[word] or None), claim, f"the result lacks its {word}")
+    _must(cite(result).count("@") == len(claim.citations), claim, "cite gives another number of entries than it has")
+    _must(result.identical(evaluate(claim, 24)), claim, "one seed gave two numbers")
+
+
+def check_file(claim: Claim) -> None:
+    """Check that the result is the same after a netCDF file."""
+    import xarray as xr
+
+    result = evaluate(claim, 24, draws=2)
+    with TemporaryDirectory() as folder:
+        result.to_netcdf(Path(folder) / "result.nc", engine="h5netcdf")
+        with xr.open_dataset(Path(folder) / "result.nc", engine="h5netcdf") as back:
+            _must(back.load().identical(result), claim, "the result is another one after a netCDF file")
+
+
+def check_rate(claim: Claim, dimensions: Sequence[int] | None = None) -> None:
+    """Check a limit against `exact`, or `simulate` where d is open: equal, or approached at the declared rate."""
+    if is_open(claim) and not claim.arguments:
+        return  # the limit is the only way to it
+    fidelity: Fidelity = "simulate" if is_open(claim) else "exact"
+    dimensions = dimensions or (SIMULATED_DIMENSIONS if is_open(claim) else DIMENSIONS)
+    try:
+        others = [find(fidelity, *claim.example(d), claim.method if is_open(claim) else None) for d in dimensions]
+    except LazyscopeError as error:
+        raise AssertionError(f"{claim.key}: a limit is checked against another fidelity. {error}") from None
+    limits = [float(evaluate(claim, d).risk) for d in dimensions]
+    if claim.rate is None:
+        for d, limit, other in zip(dimensions, limits, others, strict=True):
+            away = abs(limit - float(evaluate(other, d).risk))
+            _must(away <= 1e-13, claim, f"{fidelity} is {away:.1e} away at d = {d}; declare a rate")
+        return
+    distance = []
+    for d, limit, other in zip(dimensions, limits, others, strict=True):
+        result = evaluate(other, d, draws=DRAWS, seed=1)
+        risks = (result.risk_draws if "risk_draws" in result else result.risk).values
+        distance.append(np.sqrt(np.mean((risks - limit) ** 2)))
+    x = np.log(dimensions) - np.mean(np.log(dimensions))
+    slope = x @ np.log(distance) / (x @ x)
+    # The log of a root mean square over 40 draws has standard error 1/√80, the slope of five of them 1/√80/‖x‖:
+    # 0.051 (four: 0.072). Three of those, and 0.05 for the next order in 1/d, a few per cent at d = 50.
+    tolerance = 3 / np.sqrt(2 * DRAWS) / np.linalg.norm(x) + 0.05
+    _must(abs(slope + claim.rate) < tolerance, claim, f"measured d^{slope:.2f}, declared d^-{claim.rate}")
