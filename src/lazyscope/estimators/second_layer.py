@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.estimators.base import FirstLayer, blocks, product, ridges_of
-from lazyscope.numerics.ridge_moments import Block, Moments, Solved, from_rows
+from lazyscope.numerics.ridge import Block, Moments, Solved, from_rows
 
 
 class SecondLayer(BaseEstimator):

@@ -17,9 +17,8 @@ import numpy as np
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NotConverged
 from lazyscope.estimators.tangent import Tangent
-from lazyscope.numerics.gcv import AUTO, RidgePath, dual
-from lazyscope.numerics.ridge_moments import Moments
-from lazyscope.numerics.shifted_krylov import shifted_cg
+from lazyscope.numerics.krylov import shifted_cg
+from lazyscope.numerics.ridge import AUTO, Moments, RidgePath, dual
 from lazyscope.progress import report
 
 FEW = 6000  # samples up to which K is formed

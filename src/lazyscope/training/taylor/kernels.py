@@ -6,7 +6,7 @@ products are
     K_k(x, x′) = (1/m) Σ_r c_k(w_{0,r}·x) c_k(w_{0,r}·x′) ⟨x, x′⟩^k:
 
 k = 1 is the neural tangent kernel, k = 2 the kernel of quadratic features, which forgets that the tensors have rank
-one. `exact.infinite_width` has the limit m → ∞, `kernel_fits` what is done with either.
+one. `population.infinite_width` has the limit m → ∞; `krylov.kernel_ridge` and `kernel_margin` fit with either.
 """
 
 from __future__ import annotations
