@@ -87,9 +87,9 @@ def cg_fit(
     for k, y in enumerate(centre.targets(Y).T):
         report(k, Y.shape[1] + _PROBES, f"{owner}: conjugate gradients")
         solved.append(shifted_cg(times, np.ascontiguousarray(y), shifts, tol, max_iter))
-    alpha = np.stack([one.x for one in solved if one.x is not None], axis=2).transpose(1, 0, 2)
-    worst = np.max([one.residual for one in solved], axis=0)
-    steps = max(one.steps for one in solved)
+    alpha = np.stack([system.x for system in solved if system.x is not None], axis=2).transpose(1, 0, 2)
+    worst = np.max([system.residual for system in solved], axis=0)
+    steps = max(system.steps for system in solved)
     freedom = np.full(len(shifts), np.nan)
     scores = np.zeros(len(shifts))
     if len(shifts) > 1:
@@ -133,7 +133,7 @@ class _Centre:
         return (Y - self.mean) * self.root[:, None]
 
     def out(self, u: FloatArray) -> FloatArray:
-        """Project off √v."""
+        """Return u without its part along √v."""
         return u - self.root * (self.root @ u) / self.n if self.constant else u
 
     def both_sides(self, K: FloatArray) -> FloatArray:
@@ -157,7 +157,7 @@ def _squared_rows(X: Any) -> FloatArray:
 def _assembled(
     tangent: Tangent, Y: FloatArray, centre: _Centre, path: RidgePath, alpha: FloatArray, steps: int
 ) -> TangentFit:
-    """V = Jᵀ(√v ∘ Cα), and the constant that makes the weighted mean of the residuals zero."""
+    """Return V = Jᵀ(√v ∘ Cα), and the constant that makes the weighted mean of the residuals zero."""
     V, constants = [], []
     for k in range(Y.shape[1]):
         V.append(tangent.transposed(centre.root * centre.out(np.ascontiguousarray(alpha[:, k]))))

@@ -58,7 +58,7 @@ class HardMargin:
 
     @property
     def support(self) -> int:
-        """How many support vectors there are; where there is no margin, how many points the proof needs."""
+        """Number of support vectors; where there is no margin, of the points that the proof needs."""
         return int(np.count_nonzero(self.z))
 
     def __str__(self) -> str:
@@ -234,7 +234,7 @@ def _complementary(M: FloatArray) -> FloatArray:
 
 
 def _solve_ones(M: FloatArray, support: FloatArray) -> FloatArray:
-    """M_SS⁻¹1 on the supposed support vectors S."""
+    """Return M_SS⁻¹1 on the supposed support vectors S."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     part = np.flatnonzero(support)

@@ -82,7 +82,7 @@ class Tridiagonal:
         return B
 
     def _least_norm(self, B: FloatArray) -> FloatArray:
-        """T⁺B for a matrix that is singular to rounding: features that depend on one another, without a ridge."""
+        """Return T⁺B for a matrix that is singular to rounding: dependent features without a ridge."""
         from scipy.linalg import eigh_tridiagonal
 
         values, vectors = eigh_tridiagonal(self.diagonal, self.beside)
@@ -177,7 +177,7 @@ def _decompose(
 
 
 def _gcv(lost: FloatArray, freedom: FloatArray, n: float) -> FloatArray:
-    """GCV of each ridge, summed over targets; infinite where nothing is left to judge by."""
+    """Return the GCV of each ridge, summed over targets; infinite where nothing is left to judge by."""
     left = 1.0 - freedom / n
     usable = left > 1e-12
     if len(left) > 1 and not np.any(usable):

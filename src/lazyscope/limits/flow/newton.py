@@ -205,7 +205,7 @@ class Newton:
         return typical(lam, u, self.start.gamma, self.start.width, self.groups.count, log_m)
 
     def _guessed(self, path: _Path, response: FloatArray | None) -> tuple[Typical, FloatArray, _Slopes | None]:
-        """See typical weights, shifted; with derivatives, if the response is given."""
+        """Return the sums of typical weights, shifted, and their derivatives if the response is given."""
         usual, b = self._typical(path.lam[1:], path.u[1:], self.log_m), self.groups.b
         self.log_m = usual.log_m
         sums, units = sums_and_units(usual, self.groups)
@@ -217,7 +217,7 @@ class Newton:
         return usual, sums, _Slopes(by_lambda.sum(axis=1), by_lambda @ b, by_u, by_u_u, response)
 
     def _measured(self, path: _Path, K: Riccati) -> tuple[FloatArray, _Slopes, Sequence[Measured]]:
-        """See these weights."""
+        """Return the sums and derivatives of the given weights, and K at all points but the first."""
         self.evaluations += self.t.size - 1
         full = [K(lam, u) for lam, u in zip(path.lam[1:], path.u[1:], strict=True)]
         squared = np.stack([K_t.squares_times(np.ones_like(K_t.diagonal)) for K_t in full])
@@ -278,7 +278,7 @@ class Newton:
         return np.asarray(self.inverse @ left)
 
     def _conserving(self) -> bool:
-        """Whether a is large enough for the conservation law to tell it."""
+        """Say whether a is large enough for the conservation law to determine it."""
         return bool(np.min(np.abs(self.a)) > constants.SMALL_LAYER)
 
     def _jacobian(self, sums: FloatArray, slopes: _Slopes) -> FloatArray:
@@ -357,7 +357,7 @@ class Newton:
 
 
 def _layer_slope(a: FloatArray | float, s: FloatArray | float, sums: FloatArray) -> FloatArray:
-    """ȧ = 4⟨B, K⟩ − 4a‖K‖² − 2s Tr K."""
+    """Return ȧ = 4⟨B, K⟩ − 4a‖K‖² − 2s Tr K."""
     return np.asarray(4.0 * sums[..., 1] - 4.0 * a * sums[..., 2] - 2.0 * s * sums[..., 0])
 
 

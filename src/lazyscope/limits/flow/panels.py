@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.limits.flow.constants import POINTS
+from lazyscope.limits.flow import constants
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,8 @@ class Rule:
 
 
 @cache
-def rule(p: int = POINTS) -> Rule:
-    """Return the rule with p + 1 points.
+def rule(p: int | None = None) -> Rule:
+    """Return the rule with p + 1 points, of a whole panel where p is left out.
 
     >>> cheb = rule(12)
     >>> bool(np.allclose(cheb.integral @ np.cos(cheb.x), np.sin(cheb.x), atol=1e-14))
@@ -36,7 +36,7 @@ def rule(p: int = POINTS) -> Rule:
     >>> bool(np.allclose(cheb.derivative @ np.sin(cheb.x), np.cos(cheb.x), atol=1e-11))
     True
     """
-    chebyshev = np.polynomial.chebyshev
+    chebyshev, p = np.polynomial.chebyshev, p or constants.POINTS
     nodes = -np.cos(np.pi * np.arange(p + 1) / p)
     basis = np.eye(p + 1)
     coefficients: FloatArray = np.asarray(np.linalg.inv(chebyshev.chebvander(nodes, p)), dtype=np.float64)
@@ -55,19 +55,19 @@ class Clock:
     end: float
 
     def time(self, x: FloatArray) -> FloatArray:
-        """t(x)."""
+        """Return the time at the place x of the panel."""
         if self.start == 0.0:
             return np.asarray(x * self.end)
         return np.asarray(self.start * (self.end / self.start) ** x)
 
     def speed(self, x: FloatArray) -> FloatArray:
-        """dt/dx."""
+        """Return dt/dx."""
         if self.start == 0.0:
             return np.full_like(x, self.end)
         return np.asarray(self.time(x) * np.log(self.end / self.start))
 
     def place(self, t: FloatArray) -> FloatArray:
-        """x(t)."""
+        """Return the place x of a time."""
         if self.start == 0.0:
             return np.asarray(t / self.end)
         return np.asarray(np.log(t / self.start) / np.log(self.end / self.start))

@@ -53,11 +53,11 @@ def typical_diagonal(lam: FloatArray, u: FloatArray, gamma: float, log_m: FloatA
 
 
 def log_ratio(diagonal: FloatArray, kappa: FloatArray, u: FloatArray) -> FloatArray:
-    """Log K_ii/κ_i in units of what is unlearned of i, in which it varies slowly; 0 where nothing is left of either."""
+    """Return log K_ii/κ_i over the unlearned share of i, which varies slowly; 0 where K_ii or κ_i has vanished."""
     seen = (diagonal > 1e-200) & (kappa > 1e-200)
     return np.log(np.divide(diagonal, kappa, out=np.ones_like(kappa), where=seen)) / unlearned(kappa, u)
 
 
 def unlearned(kappa: FloatArray, u: FloatArray) -> FloatArray:
-    """1 − 16uκ, but for a floor."""
+    """Return the share 1 − 16uκ of each direction that is not learned, raised by a floor."""
     return np.asarray(np.maximum(1.0 - 16.0 * u * kappa, 0.0) + constants.UNIT_FLOOR)

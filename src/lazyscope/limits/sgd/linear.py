@@ -27,7 +27,7 @@ _HOPELESS = 1e3  # times the risk without noise: what does not come back
 
 @dataclass(frozen=True)
 class Steps:
-    """So many steps of one size."""
+    """A number of steps of one size."""
 
     count: int
     step_size: float
@@ -101,7 +101,7 @@ def _binned(k: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _recursion(
     still: FloatArray, decay: FloatArray, gain: FloatArray, noise: FloatArray, factor: FloatArray
 ) -> FloatArray:
-    """L_n = F_n + Σ_b y_b, y_b ← decay_b y_b + gain_b·factor_n·L_n; `noise` is y, kept for what comes after."""
+    """Return L_n = F_n + Σ_b y_b, with y_b ← decay_b y_b + gain_b·factor_n·L_n; `noise` is y, which is updated."""
     line = np.empty_like(still)
     for n in range(still.size):
         total = still[n]

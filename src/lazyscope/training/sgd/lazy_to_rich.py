@@ -106,5 +106,5 @@ def measures(law: Law, pack: ScaledNetworks, tangent: Tangents) -> list[float]:
 
 
 def _norm(M: FloatArray, c: float) -> float:
-    """‖⟨M, xxᵀ⟩ + c‖ over x ~ N(0, I)."""
+    """Return ‖⟨M, xxᵀ⟩ + c‖ over x ~ N(0, I)."""
     return sqrt(2.0 * float(np.sum(M**2)) + (float(np.trace(M)) + c) ** 2)

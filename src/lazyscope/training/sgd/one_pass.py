@@ -134,7 +134,7 @@ def with_protocol(run: Run) -> Run:
 
 
 def _check_scale(problem: QuadraticTarget) -> None:
-    """Unlike those of a linear model, the steps of a network know the scale of the target; float32 holds its square."""
+    """Refuse a target whose square float32 does not hold: unlike a linear model's, a network's steps see its scale."""
     largest = float(np.max(np.abs(problem.B)))
     if not _SMALLEST <= largest <= 1.0 / _SMALLEST:
         must = f"have its largest entry between {_SMALLEST:g} and {1.0 / _SMALLEST:g} for SGD of a network in float32"
@@ -150,12 +150,12 @@ def finite_size(result: dict[str, Any]) -> FloatArray:
     steps, too, is larger before the decay than after it.
     """
     samples, trace = result["samples"], result["trace"]
-    quarter = np.array([np.interp(np.log(samples[-1] / 4.0), np.log(samples), one) for one in trace])
+    quarter = np.array([np.interp(np.log(samples[-1] / 4.0), np.log(samples), line) for line in trace])
     return np.asarray(np.maximum(quarter - trace[:, -1], 0.0))
 
 
 def _fits(d: int, widths: Sequence[int], protocol: SGD) -> None:
-    """State, weights and buffers: (3d + 3·batch) floats a column, and as much again to test on a block."""
+    """Refuse what does not fit: (3d + 3·batch) floats a column, and as much again to test on a block."""
     columns = len(protocol.step_sizes) * sum(widths)
     memory = 4.0 * columns * (3.0 * d + 3.0 * max(protocol.batch, _BLOCK)) + 4.0 * d * protocol.test
     many = f"{len(widths)} widths at {len(protocol.step_sizes)} step sizes"
