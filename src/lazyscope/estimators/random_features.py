@@ -57,25 +57,6 @@ class RandomFeaturesRegressor(TargetsMixin, SecondLayer):
     ((50, 142), True)
     """
 
-    def __init__(
-        self,
-        width: int = 200,
-        activation: Any = "relu",
-        *,
-        ridge: Any = "auto",
-        scale: Any = "auto",
-        bias: float = 0.3,
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.width = width
-        self.activation = activation
-        self.ridge = ridge
-        self.scale = scale
-        self.bias = bias
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the neurons and fit; flops nN·min(n, N) and 4m³/3 with m the smaller of n and N."""
         X, Y, v = self._checked(X, y, sample_weight, least=2)
@@ -144,14 +125,16 @@ class RandomFeaturesClassifier(LabelledMixin, SecondLayer):
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
-        self.width = width
-        self.activation = activation
+        super().__init__(
+            width,
+            activation,
+            ridge=ridge,
+            scale=scale,
+            bias=bias,
+            fit_intercept=fit_intercept,
+            random_state=random_state,
+        )
         self.method = method
-        self.ridge = ridge
-        self.scale = scale
-        self.bias = bias
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the neurons and fit."""

@@ -17,13 +17,24 @@ from lazyscope.numerics.ridge import Block, Moments, Solved, from_rows
 class SecondLayer(BaseEstimator):
     """What regression and classification share: fit targets Y, (n, k), and evaluate f, (n, k)."""
 
-    width: Any
-    activation: Any
-    ridge: Any
-    scale: Any
-    bias: Any
-    fit_intercept: Any
-    random_state: Any
+    def __init__(
+        self,
+        width: int = 200,
+        activation: Any = "relu",
+        *,
+        ridge: Any = "auto",
+        scale: Any = "auto",
+        bias: float = 0.3,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.width = width
+        self.activation = activation
+        self.ridge = ridge
+        self.scale = scale
+        self.bias = bias
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
 
     def _draw(self, X: Any, v: FloatArray | None) -> FirstLayer:
         return FirstLayer.draw(

@@ -165,12 +165,12 @@ class StairsDraw(Measurement):
         pack = SquareNetworks([start], [self.width], [size], True)
         top = np.argsort(-law.gamma, kind="stable")[: self.directions]
         points = np.geomspace(max(1.0, _EARLIEST * self.protocol.steps), self.protocol.steps, _POINTS)
-        points = np.unique(points.round().astype(int))
+        steps = np.unique(points.round().astype(int))
 
         def shares() -> list[float]:
             G = pack.form(0)
             assert law.gamma is not None
             return [population.risk(law, G, float(pack.c[0])), *(np.diagonal(G)[top] / law.gamma[top])]
 
-        table = measured(law, (pack,), self.protocol, weights.generator(self.seed, self.number, 0), points, shares)
+        table = measured(law, (pack,), self.protocol, weights.generator(self.seed, self.number, 0), steps, shares)
         return {"time": table[:, 0], "risk": table[:, 1], "learned": table[:, 2:]}

@@ -61,13 +61,11 @@ class Inequality:
 
 @dataclass(frozen=True)
 class Landscape:
-    """Lemma 1 (`clean`), Theorem 2 (`network`) and Corollary 3 (`regularized`) at one point; the risks there; OPT."""
+    """Lemma 1 (`clean`), Theorem 2 (`network`) and Corollary 3 (`regularized`) at one point, and OPT."""
 
     clean: Inequality
     network: Inequality
     regularized: Inequality
-    risk_clean: float
-    risk_network: float
     OPT: float
 
 
@@ -102,8 +100,7 @@ def landscape(
     # left − right of the network, over that of the clean risk: what the coupling costs
     apart = abs(float(np.mean(at_network.left - at_network.right(OPT))) - (lemma.left - lemma.right))
     theorem = at_network.inequality(OPT, error + apart, float("nan"))
-    means = float(at_clean.value.mean()), float(at_network.value.mean())
-    return Landscape(lemma, theorem, _regularized(theorem, W, W_star, lam), *means, OPT)
+    return Landscape(lemma, theorem, _regularized(theorem, W, W_star, lam), OPT)
 
 
 def clean_error(clean: Point, W_star: Array) -> tuple[float, float]:

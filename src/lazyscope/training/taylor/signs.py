@@ -43,11 +43,6 @@ def norm_24(W: Array) -> float:
     return float(np.sum(np.sum(np.square(W, dtype=np.float64), axis=1) ** 2) ** 0.25)
 
 
-def regularizer(W: Array, lam: float) -> float:
-    """Return λ‖W‖⁸_{2,4}."""
-    return lam * norm_24(W) ** 8
-
-
 def regularizer_gradient(W: Array, lam: float) -> Array:
     """Return 8λ ‖W‖⁴_{2,4} ‖w_r‖² w_r."""
     squares = np.sum(np.square(W, dtype=np.float64), axis=1)
