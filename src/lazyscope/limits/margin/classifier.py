@@ -22,7 +22,7 @@ and the error is that of a coin, 1/2.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -157,10 +157,10 @@ _DATA = "x ~ N(0, I), P(y = 1 | x) = f₀(⟨β₀, x⟩), f₀ not decreasing; 
 _PROPORTIONAL = "N, n, d → ∞ with N/d → ψ₁, n/d → ψ₂"
 _BELOW = "below the separability threshold: margin 0, a = 0, error 1/2"
 
+_claim = partial(Claim, fidelity="limit", problem=LinearLabels, citations=(PAPER,), arguments=("psi1", "psi2"))
+
 CLAIMS = (
-    Claim(
-        fidelity="limit",
-        problem=LinearLabels,
+    _claim(
         regime=RandomFeatures,
         title="max-margin",
         theorem=THEOREM,
@@ -172,50 +172,38 @@ CLAIMS = (
             _PROPORTIONAL,
             _BELOW,
         ),
-        arguments=("psi1", "psi2"),
         compute=at_ratios(random_features),
         tolerance=_RESIDUAL,
         example=lambda d: (LinearLabels(4.0), RandomFeatures("relu")),
         rate=0.5,
         method="margin",
     ),
-    Claim(
-        fidelity="limit",
-        problem=LinearLabels,
+    _claim(
         regime=IsotropicFeatures,
         title="max-margin",
         theorem=THEOREM,
-        citations=(PAPER,),
         assumptions=(_DATA, "u ~ N(0, I)", _PROPORTIONAL, _BELOW),
-        arguments=("psi1", "psi2"),
         compute=at_ratios(given_features),
         tolerance=_RESIDUAL,
         example=lambda d: (LinearLabels(4.0), IsotropicFeatures()),
         rate=0.5,
         method="margin",
     ),
-    Claim(
-        fidelity="limit",
-        problem=LinearLabels,
+    _claim(
         regime=GaussianFeatures,
         title="max-margin",
         theorem=THEOREM,
-        citations=(PAPER,),
         assumptions=(_DATA, "u ~ N(0, Σ), its spectrum and alignment with the score given", _PROPORTIONAL, _BELOW),
-        arguments=("psi1", "psi2"),
         compute=at_ratios(given_features),
         tolerance=_RESIDUAL,
         example=lambda d: (LinearLabels(4.0), GaussianFeatures(np.array([0.5, 2.0]))),
         rate=0.5,
         method="margin",
     ),
-    Claim(
-        fidelity="limit",
-        problem=LinearLabels,
+    _claim(
         regime=Bayes,
         title="Bayes error",
         theorem="by definition",
-        citations=(PAPER,),
         assumptions=(_DATA,),
         arguments=(),
         compute=at_ratios(bayes),

@@ -43,11 +43,11 @@ def random_features(
     zeta, b_star = constants(regime)
     points = float(np.prod(np.broadcast_shapes(psi1.shape, psi2.shape, ridge.shape), dtype=np.float64))
     fits_in_memory(200.0 * points, f"A limit at {points:.3g} points", "Use a coarser grid.")  # 25 numbers a point
-    found = solve(zeta, psi1, psi2, ridge / b_star**2)
+    solved = solve(zeta, psi1, psi2, ridge / b_star**2)
     return {
-        **risks(problem, found.point),
-        "residual": found.residual,
-        "iterations": found.iterations.astype(np.float64),
+        **risks(problem, solved.point),
+        "residual": solved.residual,
+        "iterations": solved.iterations.astype(np.float64),
     }
 
 
