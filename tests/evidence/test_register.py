@@ -160,6 +160,18 @@ def test_an_activation_of_another_package_has_its_name_everywhere(monkeypatch, c
     assert ls.Activation("relu").formula == "max(u, 0)"
 
 
+def test_another_version_of_a_claim_is_another_task():
+    from lazyscope.evidence.run import Run
+    from lazyscope.sweep import Plan
+
+    def key(claim):
+        return Plan.of("one", [Run("exact", TARGET, ls.Trained(), {"width": (1,)}, known=claim)]).tasks[0].key
+
+    own = registry.find("exact", TARGET, ls.Trained())
+    assert key(own) == key(replace(own, theorem="the same numbers"))
+    assert len({key(own), key(replace(own, version="1")), key(replace(own, version="2"))}) == 3
+
+
 def test_other_packages_are_not_asked_for_what_lazyscope_knows(monkeypatch):
     asked = []
     monkeypatch.setattr(plugins, "collect", lambda group, take: asked.append(group))

@@ -75,7 +75,8 @@ class Claim:
     claims of one pair apart that answer different questions, such as ridge regression and the largest margin; users
     name it. `covers` says whether this claim serves a given pair, of those that have the right types; claims of one
     pair are asked in order. Where `assumes` says no, a later claim whose hypotheses hold goes before; without one
-    `compute` names the hypothesis that fails. `scaled` claims serve `Trained(alpha=…)`, and nothing else.
+    `compute` names the hypothesis that fails. A claim of another package raises its `version` when its numbers change:
+    a sweep then takes no stored ones for them. `scaled` claims serve `Trained(alpha=…)`, and nothing else.
 
     How it is computed: `compute` makes a row from a run. `arguments` are the sizes that it takes; of these it takes
     `arrays` all values at once, the others one by one; `optional` ones may be left out. `protocol` is the kind of
@@ -105,6 +106,7 @@ class Claim:
     assumes: Callable[[Any, Any], bool] = always
     erratum: str = ""
     bibtex: str = ""
+    version: str = ""
     rate: float | None = None
     dimensions: tuple[int, ...] = ()
     finite_size: Callable[[dict[str, Any]], Any] | None = None

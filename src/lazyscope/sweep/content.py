@@ -81,6 +81,7 @@ def array_digest(array: Array) -> str:
 class Encoder:
     """Writes nouns as JSON values; remembers the digest of each array, which the tasks of a plan share.
 
+    >>> from lazyscope import Trained
     >>> Encoder().encode(Trained("relu"))
     {'kind': 'Trained', 'activation': {'kind': 'Activation', 'name': 'relu'}}
     """
@@ -141,6 +142,7 @@ def _name(activation: Activation) -> str:
 class Decoder:
     """Builds nouns from what `Encoder` wrote; equal texts give one object, which is checked once.
 
+    >>> from lazyscope import QuadraticTarget
     >>> encoder = Encoder()
     >>> written = encoder.encode(QuadraticTarget([2.0, 1.0]))
     >>> print(Decoder(encoder.arrays).decode(written))

@@ -143,7 +143,9 @@ def _run(
 
 
 def _task(work: Work, encoder: Encoder) -> Task:
-    written = encoder.encode(work) | {"numerics": f"{work.fidelity} {NUMERICS[work.fidelity]}"}
+    version = work.claim.version if isinstance(work, Run) else ""  # of another package's numbers; ours are in NUMERICS
+    numerics = f"{work.fidelity} {NUMERICS[work.fidelity]} {version}".strip()
+    written = encoder.encode(work) | {"numerics": numerics}
     arrays = {name: encoder.arrays[name] for name in _named(written)}
     specification = canonical(written)
     return Task(work, specification, digest(specification), arrays)
