@@ -30,7 +30,7 @@ _BLOCK = 1 << 21  # features at once: 16 MB, so that memory does not grow with t
 
 @dataclass(frozen=True, eq=False)
 class FirstLayer:
-    """W (N, d), b (N,) and σ: what lazy training does not change.
+    """The first layer, which lazy training does not change: W (N, d), b (N,) and σ.
 
     >>> layer = FirstLayer.draw(np.eye(3), width=5, activation="relu", scale="auto", bias=0.0, random_state=0)
     >>> layer.W.shape, layer.features(np.eye(3)).shape, layer.b.any()

@@ -24,7 +24,7 @@ _BLOCK = 1 << 16  # entries of S at once: what is made of them stays in cache
 
 @dataclass(frozen=True, eq=False)
 class Tangent:
-    """S (n, N) and X̃ (n, d + 1) of some inputs.
+    """The tangent model at some inputs, by S (n, N) and X̃ (n, d + 1).
 
     >>> from lazyscope import Activation
     >>> layer = FirstLayer(np.array([[1.0, 0.0], [0.0, 1.0]]), np.zeros(2), Activation("relu"))

@@ -74,7 +74,7 @@ def trained(problem: QuadraticTarget, regime: Trained, rho: FloatArray) -> dict[
 
 
 def neurons(rho: FloatArray, d: int) -> FloatArray:
-    """N = round(ρd), which must be at least 1 (∞ stays ∞)."""
+    """Return N = round(ρd), which must be at least 1 (∞ stays ∞)."""
     width = np.rint(rho * d)
     if np.any(width < 1):
         must = f"give at least one neuron: N = round(rho·d) with d = {d}"

@@ -3,6 +3,7 @@
 `scipy.linalg.blas` holds the lock during a product. The same functions are exported for Cython, as pointers; called
 through ctypes they let go of it. (NumPy's `@` lets go as well, but it cannot add to a matrix in place; and to use both
 in one loop is 25 times slower on two cores: each brings its own pool of threads, and the pool that waits spins.)
+Benchmarks: `side_by_side`, `sgd_against_torch`.
 """
 
 from __future__ import annotations

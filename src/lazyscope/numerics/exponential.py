@@ -4,6 +4,7 @@
 
 the next term is below 5·10⁻¹⁸ of the sum. Only +, ×, / and bit patterns occur: a seed gives the same numbers on every
 machine. float32 arrays go to numpy, which has vector code for them.
+Benchmark: `taylor_models`, float64.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ Box and Muller's transform of pairs of 32-bit integers k, ℓ from numpy's own g
 
 with ln, cos and sin by polynomials that a compiler turns into vector instructions. Only +, −, ×, / and √ occur, whose
 rounding IEEE 754 fixes, so that a seed gives the same numbers on every machine. |x| ≤ √(66 ln 2) = 6.8.
+Benchmark: `sgd_against_torch`, sampling included.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ Block = tuple[FloatArray, FloatArray, FloatArray | None]  # features, targets, w
 
 
 class Tridiagonal:
-    """K = QTQᵀ for a Gram matrix K in Fortran order, of which the lower triangle is read; it is overwritten."""
+    """The reduction K = QTQᵀ of a Gram matrix in Fortran order; its lower triangle is read, and it is overwritten."""
 
     def __init__(self, K: FloatArray) -> None:
         from scipy.linalg.lapack import dsytrd, dsytrd_lwork

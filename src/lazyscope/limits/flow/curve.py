@@ -19,7 +19,7 @@ from lazyscope.limits.flow.matrix import Curve, solve
 from lazyscope.limits.flow.moments import Start
 from lazyscope.numerics import matrices
 from lazyscope.problems import QuadraticTarget
-from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
+from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.weights import draw as draw_weights
 from lazyscope.weights import generator
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Weights = Literal["drawn", "typical"]
-_CITATIONS = "ghorbani2019limitations"
 
 
 def flow(
@@ -259,8 +258,6 @@ def _labelled(
 ) -> xr.Dataset:
     import xarray as xr
 
-    from lazyscope import __version__
-
     for name, value in values.items():
         if np.any(np.isnan(value)) or (name == "risk" and not np.all(np.isfinite(value))):
             raise NotConverged(
@@ -273,12 +270,19 @@ def _labelled(
         result = result.assign_coords(
             direction=np.arange(1, spectrum.size + 1), eigenvalue=("direction", spectrum[::-1].copy())
         )
-    result["risk"].attrs["long_name"] = "risk (1 = best constant)"
     result["time"].attrs["long_name"] = "t = Σε"
+    return described(result, problem, regime, "gradient flow, the limit ε → 0 of Theorem 3's algorithm")
+
+
+def described(result: xr.Dataset, problem: QuadraticTarget, regime: Regime, theorem: str) -> xr.Dataset:
+    """Write into a result what it is a result of."""
+    from lazyscope import __version__
+
+    result["risk"].attrs["long_name"] = "risk (1 = best constant)"
     result.attrs = {
         "fidelity": "limit",
-        "theorem": "gradient flow, the limit ε → 0 of Theorem 3's algorithm",
-        "citations": _CITATIONS,
+        "theorem": theorem,
+        "citations": "ghorbani2019limitations",
         "problem": str(problem),
         "regime": str(regime),
         "label": regime.label,

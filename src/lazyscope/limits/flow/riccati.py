@@ -16,7 +16,7 @@ from lazyscope.limits.flow import constants
 
 
 class Measured:
-    """K at one moment, and what the scalars of the flow ask of it."""
+    """The matrix K at one moment, and the sums over it that the flow needs."""
 
     def __init__(self, lower: FloatArray) -> None:
         """Take the lower triangle of K, zeros above, in Fortran order."""
@@ -46,7 +46,7 @@ class Measured:
 
 
 class Riccati(ABC):
-    """K as a function of λ and u ≥ 0.
+    """The closed form of K, as a function of λ and u ≥ 0.
 
     Directions that are learned, K_ii = 1/(16u_i) but for 10⁻¹⁵, no longer know of the others. Rows being in the order
     of λ, they are the last ones: what is left is a block, which shrinks as the flow goes on.
@@ -128,7 +128,7 @@ class NarrowRiccati(Riccati):
 
 
 class WideRiccati(Riccati):
-    """W of full row rank, N ≥ d, by K⁻¹ = Φ⁻¹(WWᵀ)⁻¹Φ⁻¹ + 16 diag(u): d³ flops, d without what is learned."""
+    """For W of full row rank, N ≥ d, by K⁻¹ = Φ⁻¹(WWᵀ)⁻¹Φ⁻¹ + 16 diag(u): d³ flops, d without what is learned."""
 
     def __init__(self, inverse: FloatArray) -> None:
         """Take (WWᵀ)⁻¹, rows in the order of ascending λ."""

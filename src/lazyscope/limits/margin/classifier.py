@@ -85,7 +85,7 @@ def constants(sigma: Activation) -> tuple[float, float]:
 
 
 def spectrum_of_features(regime: RandomFeatures, psi1: FloatArray) -> Spectrum:
-    """Σ = b₁²WWᵀ + b⋆²I in units of its mean eigenvalue b₁² + b⋆², for each ψ₁."""
+    """Return Σ = b₁²WWᵀ + b⋆²I in units of its mean eigenvalue b₁² + b⋆², for each ψ₁."""
     if regime.weights is not None:
         got = regime.weights if isinstance(regime.weights, str) else type(regime.weights).__name__
         raise NoTheorem.of(THEOREM, "w uniform on the unit sphere", f"weights {got}", "Leave weights out.")

@@ -52,7 +52,7 @@ class FixedPoint:
 
     @property
     def errors(self) -> tuple[FloatArray, FloatArray]:
-        """𝓑 and 𝓥; both infinite where ψ₁ = ψ₂ and λ̄ = 0, as there a = 0."""
+        """Bias 𝓑 and variance 𝓥, both infinite where ψ₁ = ψ₂ and λ̄ = 0, as there a = 0."""
         u1, u2 = 1.0 / self.psi1, 1.0 / self.psi2
         rest, r, g = self._parts
         with np.errstate(divide="ignore"):

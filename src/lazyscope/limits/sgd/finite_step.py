@@ -14,7 +14,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, real_array, real_number, whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
-from lazyscope.limits.flow.curve import beginning, flow
+from lazyscope.limits.flow.curve import beginning, described, flow
 from lazyscope.limits.flow.linear import TangentFlow
 from lazyscope.limits.sgd.diffusion import Diffusion, Stretch
 from lazyscope.limits.sgd.linear import Steps, tangent_risks
@@ -115,8 +115,9 @@ def finite_step(
         risk = tangent_risks(TangentFlow.of(W, B), plan, batch, points.tolist()) / (2.0 * matrices.squared_norm(B))
         return _labelled(problem, regime, seen, {"risk": risk, "flow": line})
     noise = _noise(problem, N, batch, second_layer, plan, times, (seed, draw, paths), regime.init)
-    stderr = noise.std(axis=0, ddof=1) / np.sqrt(paths) if paths > 1 else np.full(times.size, np.nan)
-    values = {"risk": line + noise.mean(axis=0), "flow": line} | ({"stderr": stderr} if paths > 1 else {})
+    values = {"risk": line + noise.mean(axis=0), "flow": line}
+    if paths > 1:
+        values["stderr"] = noise.std(axis=0, ddof=1) / np.sqrt(paths)
     return _labelled(problem, regime, seen, values)
 
 
@@ -186,7 +187,7 @@ def stages(steps: int, step_size: float, decay: Sequence[tuple[float, float]]) -
 
 
 def _times(plan: Sequence[Steps], points: FloatArray) -> FloatArray:
-    """Σε after so many steps."""
+    """Return t = Σε after each of these numbers of steps."""
     counts = np.append(0, np.cumsum([part.count for part in plan]))
     clock = np.append(0.0, np.cumsum([part.count * part.step_size for part in plan]))
     return np.asarray(np.interp(points, counts, clock))
@@ -206,19 +207,7 @@ def _labelled(
 ) -> xr.Dataset:
     import xarray as xr
 
-    from lazyscope import __version__
-
     if not all(np.all(np.isfinite(value)) for value in values.values()):
         raise NotConverged("SGD at this step size leaves what float64 holds. Rescale B, or pass a smaller step size.")
     result = xr.Dataset({name: (("samples",), value) for name, value in values.items()}, {"samples": samples})
-    result["risk"].attrs["long_name"] = "risk (1 = best constant)"
-    result.attrs = {
-        "fidelity": "limit",
-        "theorem": "one-pass SGD to leading order in d·ε/batch",
-        "citations": "ghorbani2019limitations",
-        "problem": str(problem),
-        "regime": str(regime),
-        "label": regime.label,
-        "lazyscope_version": __version__,
-    }
-    return result
+    return described(result, problem, regime, "one-pass SGD to leading order in d·ε/batch")

@@ -65,7 +65,7 @@ class Sample:
 
 @dataclass(eq=False)
 class Particles:
-    """N particles: a (N,), W (d, N) in Fortran order, and the offset c."""
+    """Particles, N of them: a (N,), W (d, N) in Fortran order, and the offset c."""
 
     a: Float32
     W: Float32
