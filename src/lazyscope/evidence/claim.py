@@ -36,6 +36,11 @@ def nonlinear_features(problem: Any, regime: Any) -> bool:
     return not regime.surrogate
 
 
+def isotropic_features(problem: Any, regime: Any) -> bool:
+    """Serve isotropic weights and features that are σ(⟨w, x⟩) indeed."""
+    return regime.weights is None and not getattr(regime, "surrogate", False)
+
+
 def square_activation(problem: Any, regime: Any) -> bool:
     """Serve σ(u) = αu² + γ."""
     return bool(regime.activation.is_square)
