@@ -70,7 +70,7 @@ def ridge_path(repeats: int = 3, n: int = 800, N: int = 2000, ridges: int = 50) 
     from scipy.linalg import cho_factor, cho_solve
     from scipy.linalg.blas import dgemv, dsyrk
 
-    from lazyscope.numerics.ridge_path import ridge_path as path
+    from lazyscope.numerics.ridge import ridge_path as path
 
     rng = np.random.default_rng(0)
     Phi, Y = rng.standard_normal((n, N)), rng.standard_normal((n, 1))

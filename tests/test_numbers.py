@@ -133,8 +133,17 @@ def test_overflow_on_the_way_is_refused_without_a_warning():
     W = ls.FixedWeights([[5e99], [2e99]])
     with pytest.raises(ls.NotConverged, match="left what float64 holds"):
         ls.exact(ls.QuadraticTarget([1.0, 2.0]), ls.NeuralTangent("relu4", weights=W))
+    tiny = ls.FixedWeights([[3.7690239373422785e-101, 1.4424689170363276e-101]])  # s⁴ is 0
+    with pytest.raises(ls.NotConverged, match="divide by zero"):
+        ls.exact(ls.QuadraticTarget([0.125]), ls.NeuralTangent("relu4", weights=tiny))
     with pytest.raises(ls.NotConverged):
         ls.flow(ls.QuadraticTarget([8.6e58]), ls.Trained(alpha=4.3), width=5, seed=631, times=[0.0, 0.1, 1.0, 100.0])
+
+
+def test_labels_whose_squares_underflow_are_refused():
+    with pytest.raises(ls.InvalidParameter, match="at least 1e-100"):
+        ls.LinearTarget(1e-200, noise=1e-210)
+    assert ls.LinearTarget(1.0, noise=1e-200).energy == 1.0  # nothing beside the signal, and rightly so
 
 
 def test_an_output_scale_that_hides_the_target_is_refused():

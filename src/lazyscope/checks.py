@@ -137,7 +137,7 @@ def arithmetic(what: str) -> Iterator[None]:
     lazyscope.errors.NotConverged: A square left what float64 holds (overflow encountered in square). Bring ...
     """
     try:
-        with np.errstate(over="raise", invalid="raise"):
+        with np.errstate(over="raise", divide="raise", invalid="raise"):
             yield
     except (ArithmeticError, np.linalg.LinAlgError) as error:
         raise NotConverged(

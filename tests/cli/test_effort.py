@@ -3,12 +3,13 @@
 import re
 import warnings
 
+import click
 import pytest
 from click.testing import CliRunner
 
 import lazyscope as ls
 from lazyscope import progress
-from lazyscope.cli import effort, main
+from lazyscope.cli import effort, main, terminal
 from lazyscope.errors import InvalidParameter, TooLarge
 from lazyscope.runs import verbs
 from lazyscope.training.sgd import lazy_to_rich
@@ -49,6 +50,7 @@ def test_the_papers_own_sizes_are_hours_and_not_refused(monkeypatch, args):
         pass
 
     def stop(*args, **kwargs):
+        progress.report(0, 1, "the work begins")
         raise Stop
 
     monkeypatch.setattr(verbs, "simulate", stop)
@@ -59,13 +61,22 @@ def test_the_papers_own_sizes_are_hours_and_not_refused(monkeypatch, args):
 
 
 def test_work_between_is_announced_and_short_work_is_not(capsys):
-    effort.Effort(19.0, "a fit").check("lazyscope exact", "--draws")
-    assert capsys.readouterr().err == ""
-    effort.Effort(30.0, "a descent").check("lazyscope exact", "--draws")
-    assert capsys.readouterr().err == "lazyscope: note: a descent: about 30 seconds.\n"
+    for seconds, said in ((19.0, ""), (30.0, "lazyscope: note: a descent: about 30 seconds.\n")):
+        with click.Context(main), terminal.progress_bar():
+            effort.Effort(seconds, "a descent").check("lazyscope exact", "--draws")
+            assert capsys.readouterr().err == "", "an argument may still be refused, in one line"
+            for done in range(3):
+                progress.report(done, 3, "a step")
+            assert capsys.readouterr().err == said
     for seconds in (1e6, float("inf"), float("nan")):
         with pytest.raises(TooLarge):
             effort.Effort(seconds, "a descent").check("lazyscope exact", "--draws")
+
+
+def test_what_is_long_and_wrong_is_refused_in_one_line():
+    long = ["exact", "quadratic", "--d", "60", "--regime", "nn", "--activation", "gelu", "--width", "30"]
+    result = CliRunner().invoke(main, [*long, "--seed", "-1"])
+    assert result.exit_code == 2 and re.fullmatch(r"lazyscope: error: [^\n]+\n", result.stderr)
 
 
 def test_a_long_descent_says_how_far_it_has_come():

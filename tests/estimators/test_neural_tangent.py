@@ -14,7 +14,7 @@ from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.estimators.base import FirstLayer
 from lazyscope.estimators.neural_tangent import NeuralTangentClassifier, NeuralTangentRegressor
 from lazyscope.estimators.tangent import Tangent
-from lazyscope.numerics.shifted_krylov import shifted_cg
+from lazyscope.numerics.krylov import shifted_cg
 
 RIDGES = np.geomspace(1e-4, 1e1, 6)
 

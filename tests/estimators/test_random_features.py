@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from lazyscope.errors import InvalidParameter
 from lazyscope.estimators.feature_map import RandomFeatureMap
 from lazyscope.estimators.random_features import RandomFeaturesClassifier, RandomFeaturesRegressor
-from lazyscope.numerics.gcv import dual, primal
+from lazyscope.numerics.ridge import dual, primal
 
 RIDGES = np.geomspace(1e-6, 1e1, 7)
 

@@ -27,6 +27,11 @@ def test_limits_equal_or_approach_the_other_fidelity_as_declared(claim):
     contract.check_rate(claim)
 
 
+@pytest.mark.parametrize("name", ls.activation_names())
+def test_named_activations_are_what_they_declare(name):
+    contract.check_activation(name)
+
+
 def test_keys_are_unique_and_every_pair_is_complete():
     keys = [claim.key for claim in claims()]
     assert len(keys) == len(set(keys))

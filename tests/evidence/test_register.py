@@ -80,6 +80,12 @@ def test_a_registered_claim_is_found_cited_and_listed():
     assert CLAIM in ls.claims()
 
 
+def test_a_result_whose_package_is_gone_is_told_by_its_claim():
+    lone = ls.limit(TARGET, ls.RandomFeatures(), rho=0.5).assign_attrs(claim=CLAIM.key, citations="stranger2020one")
+    with pytest.raises(ls.InvalidParameter, match="odd-activations, which is not known here"):
+        ls.cite(lone)
+
+
 def test_no_number_of_lazyscope_changes():
     before = ls.limit(TARGET, ls.NeuralTangent(), rho=0.5)
     ls.register(CLAIM)  # covers the square activation too

@@ -43,7 +43,7 @@ class Zonal:
 
     @classmethod
     def on_sphere(cls, sigma: Activation, d: int) -> Zonal:
-        """Moments for x uniform on the sphere ‖x‖ = √d; σ is centred by its Gaussian mean.
+        """Return the moments for x uniform on the sphere ‖x‖ = √d; σ is centred by its Gaussian mean.
 
         >>> relu = Zonal.on_sphere(Activation("relu"), 50)
         >>> print(f"{relu.second_moment:.6f} {relu.slope:.6f}")
@@ -59,7 +59,7 @@ class Zonal:
 
     @classmethod
     def gaussian(cls, sigma: Activation) -> Zonal:
-        """Moments for x ~ N(0, I).
+        """Return the moments for x ~ N(0, I).
 
         >>> print(f"{Zonal.gaussian(Activation('relu')).slope:.6f}")
         0.500000
@@ -70,7 +70,7 @@ class Zonal:
 
     @classmethod
     def noisy_linear(cls, sigma: Activation) -> Zonal:
-        """Moments of u = b₁⟨w, x⟩ + b⋆z, on the sphere or for Gaussian x.
+        """Return the moments of u = b₁⟨w, x⟩ + b⋆z, on the sphere or for Gaussian x.
 
         >>> Zonal.noisy_linear(Activation("relu")).quadratic
         0.0
@@ -102,7 +102,7 @@ class Zonal:
         return R
 
     def series(self, r: FloatArray) -> FloatArray:
-        """Σ_k s_k² P_k(r), by (k + d − 2)P_{k+1} = (2k + d − 2) r P_k − k P_{k−1}, or P_k = r^k.
+        """Return Σ_k s_k² P_k(r), by (k + d − 2)P_{k+1} = (2k + d − 2) r P_k − k P_{k−1}, or P_k = r^k.
 
         >>> Zonal(1.0, 0.0, 0.0, np.array([0.0, 0.5, 0.25])).series(np.array([0.5]))
         array([0.3125])

@@ -18,6 +18,7 @@ from lazyscope.errors import TooLarge
 if TYPE_CHECKING:
     from lazyscope.problems import SizedProblem
 
+NOTES = "lazyscope.cli.effort"  # where a command keeps what it says when its work begins
 _LONG = 20.0  # seconds: from here on the time is told
 _MOST = 86_400.0  # seconds: from here on the command is refused
 _FLOPS = 4e9  # operations a second of a matrix product
@@ -35,14 +36,18 @@ class Effort:
     what: str
 
     def check(self, owner: str, fewer: str) -> None:
-        """Refuse what would take more than a day; say how long what is long will take. `fewer` names the options."""
+        """Refuse what would take more than a day; `fewer` names the options that make it less.
+
+        How long what is long will take is said by `progress_bar`, when the work begins: all arguments are right then.
+        """
         if not self.seconds <= _MOST:
             raise TooLarge(
                 f"The work of {owner} must be done within a day, for nothing is kept before its end. Got {self.what}, "
                 f"{spoken(self.seconds)}, instead. Use fewer {fewer}, `lazyscope sweep`, or Python, which has no bound."
             )
         if self.seconds >= _LONG:
-            click.echo(f"lazyscope: note: {self.what}: {spoken(self.seconds)}.", err=True)
+            notes = click.get_current_context().meta.setdefault(NOTES, [])
+            notes.append(f"lazyscope: note: {self.what}: {spoken(self.seconds)}.")
 
 
 def spoken(seconds: float) -> str:

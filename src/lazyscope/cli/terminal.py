@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lazyscope.progress import reporting
+import click
+
+from lazyscope.cli.effort import NOTES
+from lazyscope.progress import observing, reporting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,11 +67,20 @@ def size(value: float | None) -> str:
     return str(value) if isinstance(value, int) else f"{value:.5g}"
 
 
+def _announce(say: Callable[[str], None]) -> None:
+    """Say once what the command has to say when its work begins."""
+    context = click.get_current_context(silent=True)
+    notes = [] if context is None else context.meta.get(NOTES, [])
+    while notes:
+        say(notes.pop(0))
+
+
 @contextmanager
 def progress_bar() -> Iterator[None]:
-    """Show on stderr how far the work inside has come, if somebody is watching."""
+    """Show on stderr how far the work inside has come, if somebody is watching; how long it takes, in any case."""
     if not sys.stderr.isatty():
-        yield
+        with observing(lambda: _announce(lambda note: click.echo(note, err=True))):
+            yield
         return
     from rich.console import Console
     from rich.progress import (
@@ -90,6 +102,7 @@ def progress_bar() -> Iterator[None]:
 
         def show(done: int, total: int, what: str) -> None:
             nonlocal outer
+            _announce(lambda note: bar.console.print(note, soft_wrap=True, markup=False, highlight=False))
             if total:
                 outer = what
                 bar.update(task, completed=done, total=total, description=what)

@@ -1,7 +1,7 @@
 """Order k > 2: the network under moment-matched randomisation, which leaves its k-th Taylor piece (Bai & Lee 2019, §6).
 
 Neurons come in pairs of one w₀ and a = ±1, moved to w₀ + z₊w and w₀ + z₋w; the moments of z± agree below the k-th and
-differ by one there (`reports.moments`). Their laws have k + 1 nodes t_i between them, with weights c_i of alternating
+differ by one there (`taylor.moments`). Their laws have k + 1 nodes t_i between them, with weights c_i of alternating
 sign, so that the mean over z is a k-th difference of σ along w, and exact:
 
     f(x) = (1/√m) Σ_r s_r (σ(u_r + z₊v_r) − σ(u_r + z₋v_r)),      u = w₀·x,  v = w·x,
@@ -50,12 +50,12 @@ class MatchedPairs:
 
     @property
     def signs(self) -> FloatArray:
-        """s_r/√m, (m/2,)."""
+        """Return s_r/√m, (m/2,)."""
         pairs = self.m // 2
         return np.where(np.arange(pairs) % 2 == 0, 1.0, -1.0) / sqrt(self.m)
 
     def mean_values(self, w: Array, X: Array) -> FloatArray:
-        """E f at the rows of X, for displacements w, (m/2, d)."""
+        """Return E f at the rows of X, for displacements w, (m/2, d)."""
         u, v = self.model.W0[: len(w)] @ X.T, w @ X.T
         pair = self.pair
         nodes = list(zip(pair.plus, pair.plus_probabilities, strict=True))

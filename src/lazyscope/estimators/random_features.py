@@ -57,25 +57,6 @@ class RandomFeaturesRegressor(TargetsMixin, SecondLayer):
     ((50, 142), True)
     """
 
-    def __init__(
-        self,
-        width: int = 200,
-        activation: Any = "relu",
-        *,
-        ridge: Any = "auto",
-        scale: Any = "auto",
-        bias: float = 0.3,
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.width = width
-        self.activation = activation
-        self.ridge = ridge
-        self.scale = scale
-        self.bias = bias
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the neurons and fit; flops nN·min(n, N) and 4m³/3 with m the smaller of n and N."""
         X, Y, v = self._checked(X, y, sample_weight, least=2)
@@ -144,14 +125,16 @@ class RandomFeaturesClassifier(LabelledMixin, SecondLayer):
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
-        self.width = width
-        self.activation = activation
+        super().__init__(
+            width,
+            activation,
+            ridge=ridge,
+            scale=scale,
+            bias=bias,
+            fit_intercept=fit_intercept,
+            random_state=random_state,
+        )
         self.method = method
-        self.ridge = ridge
-        self.scale = scale
-        self.bias = bias
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the neurons and fit."""
@@ -176,14 +159,14 @@ class RandomFeaturesClassifier(LabelledMixin, SecondLayer):
         self.layer_ = self._draw(X, v)
         U, Y = in_doubles(self.layer_, X[seen]), Y[seen]
         N, size = U.shape[1], float(np.sqrt(np.mean(np.sum(U * U, axis=1)))) if self.fit_intercept else 0.0
-        found = [solve(np.column_stack([U, np.full(len(U), size)]) * y[:, None]) for y in Y.T]
-        for number, one in enumerate(found):
-            if not one.separable:
+        margins = [solve(np.column_stack([U, np.full(len(U), size)]) * y[:, None]) for y in Y.T]
+        for number, margin in enumerate(margins):
+            if not margin.separable:
                 must = 'be "ridge" where the features do not separate the classes'
-                got = f'"margin", and class {self.classes_[number]!r} is {one},'
+                got = f'"margin", and class {self.classes_[number]!r} is {margin},'
                 raise InvalidParameter.of(type(self).__name__, "method", must, got, "More neurons may separate them.")
-        self.margin_ = np.array([one.margin for one in found])
-        a = np.stack([one.a for one in found], axis=1)
+        self.margin_ = np.array([margin.margin for margin in margins])
+        a = np.stack([margin.a for margin in margins], axis=1)
         self._coefficients, self._constants, self._best = a[:N, None], size * a[None, N], 0
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:

@@ -11,19 +11,30 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.estimators.base import FirstLayer, blocks, product, ridges_of
-from lazyscope.numerics.ridge_moments import Block, Moments, Solved, from_rows
+from lazyscope.numerics.ridge import Block, Moments, Solved, from_rows
 
 
 class SecondLayer(BaseEstimator):
     """What regression and classification share: fit targets Y, (n, k), and evaluate f, (n, k)."""
 
-    width: Any
-    activation: Any
-    ridge: Any
-    scale: Any
-    bias: Any
-    fit_intercept: Any
-    random_state: Any
+    def __init__(
+        self,
+        width: int = 200,
+        activation: Any = "relu",
+        *,
+        ridge: Any = "auto",
+        scale: Any = "auto",
+        bias: float = 0.3,
+        fit_intercept: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.width = width
+        self.activation = activation
+        self.ridge = ridge
+        self.scale = scale
+        self.bias = bias
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
 
     def _draw(self, X: Any, v: FloatArray | None) -> FirstLayer:
         return FirstLayer.draw(

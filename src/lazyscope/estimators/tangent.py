@@ -50,7 +50,7 @@ class Tangent:
 
     @property
     def parameters(self) -> int:
-        """How many parameters the tangent model has: N(d + 1)."""
+        """Number of parameters of the tangent model, N(d + 1)."""
         return int(self.S.shape[1] * self.X.shape[1])
 
     def kernel(self) -> FloatArray:

@@ -17,9 +17,8 @@ import numpy as np
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NotConverged
 from lazyscope.estimators.tangent import Tangent
-from lazyscope.numerics.gcv import AUTO, RidgePath, dual
-from lazyscope.numerics.ridge_moments import Moments
-from lazyscope.numerics.shifted_krylov import shifted_cg
+from lazyscope.numerics.krylov import shifted_cg
+from lazyscope.numerics.ridge import AUTO, Moments, RidgePath, dual
 from lazyscope.progress import report
 
 FEW = 6000  # samples up to which K is formed
@@ -88,9 +87,9 @@ def cg_fit(
     for k, y in enumerate(centre.targets(Y).T):
         report(k, Y.shape[1] + _PROBES, f"{owner}: conjugate gradients")
         solved.append(shifted_cg(times, np.ascontiguousarray(y), shifts, tol, max_iter))
-    alpha = np.stack([one.x for one in solved if one.x is not None], axis=2).transpose(1, 0, 2)
-    worst = np.max([one.residual for one in solved], axis=0)
-    steps = max(one.steps for one in solved)
+    alpha = np.stack([system.x for system in solved if system.x is not None], axis=2).transpose(1, 0, 2)
+    worst = np.max([system.residual for system in solved], axis=0)
+    steps = max(system.steps for system in solved)
     freedom = np.full(len(shifts), np.nan)
     scores = np.zeros(len(shifts))
     if len(shifts) > 1:
@@ -134,7 +133,7 @@ class _Centre:
         return (Y - self.mean) * self.root[:, None]
 
     def out(self, u: FloatArray) -> FloatArray:
-        """Project off √v."""
+        """Return u without its part along √v."""
         return u - self.root * (self.root @ u) / self.n if self.constant else u
 
     def both_sides(self, K: FloatArray) -> FloatArray:
@@ -158,7 +157,7 @@ def _squared_rows(X: Any) -> FloatArray:
 def _assembled(
     tangent: Tangent, Y: FloatArray, centre: _Centre, path: RidgePath, alpha: FloatArray, steps: int
 ) -> TangentFit:
-    """V = Jᵀ(√v ∘ Cα), and the constant that makes the weighted mean of the residuals zero."""
+    """Return V = Jᵀ(√v ∘ Cα), and the constant that makes the weighted mean of the residuals zero."""
     V, constants = [], []
     for k in range(Y.shape[1]):
         V.append(tangent.transposed(centre.root * centre.out(np.ascontiguousarray(alpha[:, k]))))

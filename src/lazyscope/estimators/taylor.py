@@ -34,7 +34,7 @@ _ATTEMPTS = 5  # with a third of the step size each time
 
 @dataclass(frozen=True)
 class _Sphere:
-    """x ↦ x̃."""
+    """Map x to x̃."""
 
     scale: float
     bias: float

@@ -90,7 +90,8 @@ class Claim:
     depend on the units of the problem, which are then taken out.
 
     What is tested: `example(d)` is a family of instances for the contract test. `rate` is the declared exponent r of a
-    limit: one draw of `exact` lies at a distance ∝ d^−r of it, in root mean square (None: the two are identical).
+    limit: one draw of `exact` lies at a distance ∝ d^−r of it, in root mean square (None: the two are identical), which
+    is measured in `dimensions` where the usual ones would take `exact` too long.
     `finite_size` is what a simulation declares that its finite number of samples may add to the risk, from its
     `risk`, `width`, `n`, `samples` and `trace`.
     """
@@ -110,6 +111,7 @@ class Claim:
     erratum: str = ""
     bibtex: str = ""
     rate: float | None = None
+    dimensions: tuple[int, ...] = ()
     finite_size: Callable[[dict[str, Any]], Any] | None = None
     method: str | None = None
     scaled: bool = False

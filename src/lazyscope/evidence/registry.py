@@ -170,10 +170,15 @@ def cite(dataset: xr.Dataset) -> str:
     @inproceedings{ghorbani2019limitations,
       aut
     """
-    keys = str(getattr(dataset, "attrs", {}).get("citations", "")).split(",")
+    attributes = getattr(dataset, "attrs", {})
+    keys = str(attributes.get("citations", "")).split(",")
     if any(key not in _references(keys) for key in keys):
-        must = "be a Dataset that a lazyscope verb returned"
-        raise InvalidParameter.of("cite", "dataset", must, type(dataset).__name__)
+        got = (
+            f"one of {attributes['claim']}, which is not known here"
+            if "claim" in attributes
+            else type(dataset).__name__
+        )
+        raise InvalidParameter.of("cite", "dataset", "be a Dataset that a lazyscope verb returned", got)
     return bibtex(keys)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from lazyscope import weights
@@ -105,14 +107,13 @@ _DATA = "y = ±1 with probability ½, x | y ~ N(0, Σ ∓ Δ)"
 _SIGNAL = "M1, M2: Σ bounded above and below, ‖Δ‖ of order 1/√d"
 _PROPORTIONAL = "N, d → ∞ with N/d → ρ"
 
+_claim = partial(Claim, fidelity="limit", problem=GaussianMixture, citations=PAPER, arguments=("rho",))
+
 CLAIMS = (
-    Claim(
-        fidelity="limit",
-        problem=GaussianMixture,
+    _claim(
         regime=RandomFeatures,
         title="random features",
         theorem="Theorem 4 (Eqs. 14–16)",
-        citations=PAPER,
         assumptions=(
             _DATA,
             _SIGNAL,
@@ -120,7 +121,6 @@ CLAIMS = (
             "A1: σ² ≤ c₀exp(c₁u²/2), c₁ < 1, σ not linear; centred here",
             "B2: w ~ N(0, Γ), Tr(ΓΣ) = 1 (rescaled here), ‖dΓ‖ bounded",
         ),
-        arguments=("rho",),
         compute=at_ratios(random_features),
         tolerance=TOLERANCE,
         covers=nonlinear_features,
@@ -128,46 +128,35 @@ CLAIMS = (
         erratum="Eq. 17 and the poster print ρ/(1+2ρ) for ρ/(1+ρ), which Theorem 4 gives.",
         rate=0.5,
     ),
-    Claim(
-        fidelity="limit",
-        problem=GaussianMixture,
+    _claim(
         regime=NeuralTangent,
         title="neural tangent",
         theorem="Theorem 5",
-        citations=PAPER,
         assumptions=(
             _DATA,
             _SIGNAL,
             "σ(u) = u² (+ constant)",
             "N/d → ρ with Σ = I and w ~ N(0, I/d), or FixedWeights(W) with any Σ",
         ),
-        arguments=("rho",),
         compute=at_ratios(neural_tangent),
         assumes=square_activation,
         example=lambda d: (three_levels(d), NeuralTangent()),
         rate=1.0,
     ),
-    Claim(
-        fidelity="limit",
-        problem=GaussianMixture,
+    _claim(
         regime=Trained,
         title="trained network",
         theorem="Theorem 6",
-        citations=PAPER,
         assumptions=(_DATA, _SIGNAL, "σ(u) = u², both layers and the offset trained; the minimum, not SGD"),
-        arguments=("rho",),
         compute=at_ratios(trained),
         assumes=square_activation,
         example=lambda d: (three_levels(d), Trained()),
         rate=1.0,
     ),
-    Claim(
-        fidelity="limit",
-        problem=GaussianMixture,
+    _claim(
         regime=Bayes,
         title="Bayes floor",
         theorem="Figure 2 (dotted line)",
-        citations=PAPER,
         assumptions=(_DATA, _SIGNAL, "d → ∞: the log-likelihood ratio is Gaussian"),
         arguments=(),
         compute=at_ratios(bayes),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from lazyscope import weights
@@ -89,67 +91,54 @@ def bayes(problem: QuadraticTarget, regime: Bayes) -> dict[str, FloatArray]:
 _DATA = "x ~ N(0, I), y = b₀ + ⟨x, Bx⟩"
 _PROPORTIONAL = "N, d → ∞ with N/d → ρ"
 
+_claim = partial(Claim, fidelity="limit", problem=QuadraticTarget, citations=PAPER, arguments=("rho",))
+
 CLAIMS = (
-    Claim(
-        fidelity="limit",
-        problem=QuadraticTarget,
+    _claim(
         regime=RandomFeatures,
         title="random features",
         theorem="Theorem 1 (Eqs. 9–11), Corollary 1",
-        citations=PAPER,
         assumptions=(
             _DATA,
             _PROPORTIONAL,
             "A1: σ² ≤ c₀exp(c₁u²/2), c₁ < 1, σ not linear; centred here",
             "A2: w ~ N(0, Γ), Tr Γ = 1 (rescaled here), ‖dΓ‖ bounded",
         ),
-        arguments=("rho",),
         compute=at_ratios(random_features),
         tolerance=TOLERANCE,
         covers=nonlinear_features,
         example=lambda d: (exponential_quantiles(d), RandomFeatures("relu")),
         rate=0.5,
     ),
-    Claim(
-        fidelity="limit",
-        problem=QuadraticTarget,
+    _claim(
         regime=NeuralTangent,
         title="neural tangent",
         theorem="Theorem 2",
-        citations=PAPER,
         assumptions=(_DATA, _PROPORTIONAL, "σ(u) = u² (+ constant)", "w ~ N(0, I/d)"),
-        arguments=("rho",),
         compute=at_ratios(neural_tangent),
         assumes=lambda problem, regime: regime.activation.is_square and regime.weights is None,
         example=lambda d: (exponential_quantiles(d), NeuralTangent()),
         erratum="Eq. 13 prints a sum, ρ(1−ρ)₊ + Tr(B)²/(d‖B‖²), for the product that Theorem 2 gives.",
         rate=1.0,
     ),
-    Claim(
-        fidelity="limit",
-        problem=QuadraticTarget,
+    _claim(
         regime=Trained,
         title="trained network",
         theorem="Theorem 3",
-        citations=PAPER,
         assumptions=(
             _DATA,
             "B ⪰ 0",
             "σ(u) = u², second layer 1, offset trained",
             "one-pass SGD, ε → 0, then t → ∞",
         ),
-        arguments=("rho",),
         compute=at_ratios(trained),
         assumes=square_activation,
         example=lambda d: (exponential_quantiles(d), Trained()),
     ),
-    Claim(
-        fidelity="limit",
-        problem=QuadraticTarget,
+    _claim(
         regime=Bayes,
         title="Bayes floor",
         theorem="no noise: zero by definition",
-        citations=PAPER,
         assumptions=(_DATA,),
         arguments=(),
         compute=at_ratios(bayes),

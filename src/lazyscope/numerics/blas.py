@@ -34,7 +34,7 @@ def threads_for(multiplications: int) -> AbstractContextManager[object]:
 def gemm(
     alpha: float, A: NDArray[Any], B: NDArray[Any], beta: float, C: NDArray[Any], *, trans_a: bool = False
 ) -> None:
-    """C ← alpha·AB + beta·C, with Aᵀ for A where trans_a; all in Fortran order, float32 or float64: 2mnk flops.
+    """Replace C by alpha·AB + beta·C, Aᵀ for A where trans_a; all in Fortran order, float32 or float64: 2mnk flops.
 
     >>> A, C = np.asfortranarray([[1.0, 2.0], [3.0, 4.0]]), np.ones((2, 2), order="F")
     >>> gemm(1.0, A, A, -1.0, C)

@@ -11,7 +11,7 @@ from lazyscope.checks import FloatArray
 
 
 def trace(M: FloatArray) -> float:
-    """Tr M.
+    """Return Tr M.
 
     >>> trace(np.array([1.0, 2.0])) == trace(np.diag([1.0, 2.0])) == 3.0
     True
@@ -20,7 +20,7 @@ def trace(M: FloatArray) -> float:
 
 
 def inner(A: FloatArray, B: FloatArray) -> float:
-    """⟨A, B⟩ = Tr(AᵀB), for any mix of full and diagonal."""
+    """Return ⟨A, B⟩ = Tr(AᵀB), for any mix of full and diagonal."""
     if A.ndim == B.ndim:
         return float(np.vdot(A, B))
     return float(np.vdot(diagonal(A), diagonal(B)))
@@ -32,7 +32,7 @@ def diagonal(M: FloatArray) -> FloatArray:
 
 
 def squared_norm(M: FloatArray) -> float:
-    """‖M‖_F²."""
+    """Return ‖M‖_F²."""
     return inner(M, M)
 
 
@@ -42,7 +42,7 @@ def eigenvalues(M: FloatArray) -> FloatArray:
 
 
 def times(M: FloatArray, X: FloatArray) -> FloatArray:
-    """M X for X of shape (d,) or (d, k)."""
+    """Return M X for X of shape (d,) or (d, k)."""
     if M.ndim == 2:
         return np.asarray(M @ X)
     return M * X if X.ndim == 1 else M[:, None] * X
@@ -58,7 +58,7 @@ def product(A: FloatArray, B: FloatArray) -> FloatArray:
 
 
 def combine(A: FloatArray, B: FloatArray, beta: float) -> FloatArray:
-    """A + beta B, diagonal if both are."""
+    """Return A + beta B, diagonal if both are."""
     if A.ndim == B.ndim:
         return A + beta * B
     return dense(A) + beta * dense(B)
@@ -70,7 +70,7 @@ def dense(M: FloatArray) -> FloatArray:
 
 
 def power(M: FloatArray, exponent: float) -> FloatArray:
-    """M^exponent for symmetric M ⪰ 0 (≻ 0 where the exponent is negative).
+    """Return M^exponent for symmetric M ⪰ 0 (≻ 0 where the exponent is negative).
 
     >>> power(np.array([4.0, 9.0]), 0.5)
     array([2., 3.])
@@ -82,18 +82,18 @@ def power(M: FloatArray, exponent: float) -> FloatArray:
 
 
 def sandwich(A: FloatArray, M: FloatArray) -> FloatArray:
-    """A M A for symmetric A and M, symmetric to the last bit."""
+    """Return A M A for symmetric A and M, symmetric to the last bit."""
     full = product(product(A, M), A)
     return full if full.ndim == 1 else 0.5 * (full + full.T)
 
 
 def rows_times(X: FloatArray, M: FloatArray) -> FloatArray:
-    """X M for rows X of shape (n, d)."""
+    """Return X M for rows X of shape (n, d)."""
     return X * M if M.ndim == 1 else np.asarray(X @ M)
 
 
 def is_positive_definite(M: FloatArray) -> bool:
-    """M ≻ 0, by a Cholesky factorisation (d³/3 flops, a tenth of an eigendecomposition)."""
+    """Decide whether M ≻ 0, by a Cholesky factorisation (d³/3 flops, a tenth of an eigendecomposition)."""
     if M.ndim == 1:
         return bool(np.all(M > 0))
     try:
@@ -104,6 +104,6 @@ def is_positive_definite(M: FloatArray) -> bool:
 
 
 def is_semidefinite(values: FloatArray) -> bool:
-    """Decide M ⪰ 0 from its spectrum, up to the rounding of an eigensolver (d·ε·‖M‖)."""
+    """Decide whether M ⪰ 0 from its spectrum, up to the rounding of an eigensolver (d·ε·‖M‖)."""
     slack = values.size * np.finfo(np.float64).eps * float(np.max(np.abs(values)))
     return bool(np.min(values) >= -slack)

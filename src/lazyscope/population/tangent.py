@@ -32,6 +32,14 @@ from lazyscope.regimes import NeuralTangent
 
 _SMALL = 512  # Nd up to which systems are solved directly: conjugate gradients may stop on a plateau
 _DENSE = 2048  # Nd up to which a system that conjugate gradients cannot solve is solved directly, in seconds
+_TOO_HARD = (
+    "the tangent kernel is too ill-conditioned, as for a very smooth activation or weights that are nearly parallel. "
+    "Use a smaller width or a less smooth activation."
+)
+_SINGULAR = (
+    "the tangent kernel is singular to rounding, as for weights that are nearly parallel. "
+    "Use a smaller width, or a larger d."
+)
 
 
 def risk(problem: GaussianProblem, regime: NeuralTangent, width: int, rng: np.random.Generator) -> dict[str, float]:
@@ -65,7 +73,7 @@ def _solved(apply: Callable[[FloatArray], FloatArray], b: FloatArray, scale: Flo
     """Solve by conjugate gradients, or directly where the system is small enough for it or for them to fail."""
     if b.size > _SMALL:
         try:
-            return solve(apply, b, scale)
+            return solve(apply, b, scale, too_hard=_TOO_HARD, singular=_SINGULAR)
         except NotConverged:
             if b.size > _DENSE:
                 raise

@@ -37,11 +37,15 @@ class LinearTarget(Problem):
 
     def __post_init__(self) -> None:
         for name in ("signal", "noise", "nonlinear"):
-            must = "be a standard deviation, zero or between 1e-100 and 1e100, so that its square is a number"
+            must = "be a standard deviation, zero or positive, at most 1e100"
             value = real_number(getattr(self, name), "LinearTarget", name, must)
-            if value != 0.0 and not 1e-100 <= value <= 1e100:
+            if not 0.0 <= value <= 1e100:
                 raise InvalidParameter.of("LinearTarget", name, must, f"{value:g}")
             object.__setattr__(self, name, value)
+        largest = max(self.signal, self.noise, self.nonlinear)
+        if 0.0 < largest < 1e-100:  # a smaller one beside it is nothing, but its own square must be a number
+            must = "be at least 1e-100, or noise or nonlinear must: risks are squares"
+            raise InvalidParameter.of("LinearTarget", "signal", must, f"{self.signal:g}", "Rescale all three.")
         if self.inputs not in get_args(Inputs):
             must = "be " + " or ".join(f'"{name}"' for name in get_args(Inputs))
             raise InvalidParameter.of("LinearTarget", "inputs", must, repr(self.inputs))

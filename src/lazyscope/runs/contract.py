@@ -1,17 +1,18 @@
-"""The contract that every claim keeps, here and in other packages: `check(claim)` in a test of yours is enough.
+"""The contract that claims and activations keep, here and in other packages: `check(claim)` in a test is enough.
 
 It asks through the public verbs, at the sizes below, and raises an AssertionError whose one line says what is amiss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.activations import Activation
+from lazyscope.activations.named import definition
 from lazyscope.errors import LazyscopeError
 from lazyscope.evidence.claim import Claim, Fidelity
 from lazyscope.evidence.registry import cite, find
@@ -33,8 +34,8 @@ _SHORT: dict[Any, dict[str, Any]] = {
 }
 
 
-def check(claim: Claim, dimensions: Sequence[int] | None = None) -> None:
-    """Check all that a claim declares; a limit is measured against `exact`, or `simulate`, in these dimensions.
+def check(claim: Claim) -> None:
+    """Check all that a claim declares.
 
     >>> import lazyscope as ls
     >>> check(ls.claims()[2])
@@ -42,7 +43,7 @@ def check(claim: Claim, dimensions: Sequence[int] | None = None) -> None:
     check_result(claim)
     check_file(claim)
     if claim.fidelity == "limit":
-        check_rate(claim, dimensions)
+        check_rate(claim)
 
 
 def is_open(claim: Claim) -> bool:
@@ -50,9 +51,11 @@ def is_open(claim: Claim) -> bool:
     return not issubclass(claim.problem, SizedProblem)
 
 
-def evaluate(claim: Claim, d: int, *, draws: int = 1, seed: int = 0) -> xr.Dataset:
-    """Return the result of a claim's own example in d dimensions, asked through the public verbs."""
-    problem, regime = claim.example(d)
+def evaluate(
+    claim: Claim, d: int, *, draws: int = 1, seed: int = 0, instance: tuple[Any, Any] | None = None
+) -> xr.Dataset:
+    """Return the result of an instance, by default the claim's example in d dimensions, asked through the verbs."""
+    problem, regime = instance or claim.example(d)
     if not claim.arguments:
         return verbs.bayes(problem, fidelity=claim.fidelity)
     if claim.fidelity == "limit":
@@ -104,12 +107,12 @@ def check_file(claim: Claim) -> None:
             _must(back.load().identical(result), claim, "the result is another one after a netCDF file")
 
 
-def check_rate(claim: Claim, dimensions: Sequence[int] | None = None) -> None:
+def check_rate(claim: Claim) -> None:
     """Check a limit against `exact`, or `simulate` where d is open: equal, or approached at the declared rate."""
     if is_open(claim) and not claim.arguments:
         return  # the limit is the only way to it
     fidelity: Fidelity = "simulate" if is_open(claim) else "exact"
-    dimensions = dimensions or (SIMULATED_DIMENSIONS if is_open(claim) else DIMENSIONS)
+    dimensions = claim.dimensions or (SIMULATED_DIMENSIONS if is_open(claim) else DIMENSIONS)
     try:
         others = [find(fidelity, *claim.example(d), claim.method if is_open(claim) else None) for d in dimensions]
     except LazyscopeError as error:
@@ -117,12 +120,12 @@ def check_rate(claim: Claim, dimensions: Sequence[int] | None = None) -> None:
     limits = [float(evaluate(claim, d).risk) for d in dimensions]
     if claim.rate is None:
         for d, limit, other in zip(dimensions, limits, others, strict=True):
-            away = abs(limit - float(evaluate(other, d).risk))
+            away = abs(limit - float(evaluate(other, d, instance=claim.example(d)).risk))
             _must(away <= 1e-13, claim, f"{fidelity} is {away:.1e} away at d = {d}; declare a rate")
         return
     distance = []
     for d, limit, other in zip(dimensions, limits, others, strict=True):
-        result = evaluate(other, d, draws=DRAWS, seed=1)
+        result = evaluate(other, d, draws=DRAWS, seed=1, instance=claim.example(d))
         risks = (result.risk_draws if "risk_draws" in result else result.risk).values
         distance.append(np.sqrt(np.mean((risks - limit) ** 2)))
     x = np.log(dimensions) - np.mean(np.log(dimensions))
@@ -131,3 +134,27 @@ def check_rate(claim: Claim, dimensions: Sequence[int] | None = None) -> None:
     # 0.051 (four: 0.072). Three of those, and 0.05 for the next order in 1/d, a few per cent at d = 50.
     tolerance = 3 / np.sqrt(2 * DRAWS) / np.linalg.norm(x) + 0.05
     _must(abs(slope + claim.rate) < tolerance, claim, f"measured d^{slope:.2f}, declared d^-{claim.rate}")
+
+
+def check_activation(name: str) -> None:
+    """Check a named activation against its own function, taken as a callable: what else it declares must follow.
+
+    >>> check_activation("gelu")
+    """
+    declared, named = definition(name), Activation(name)
+    if declared is None:
+        raise AssertionError(f"{name}: no activation has this name")
+    plain = Activation(declared.function, kinks=declared.kinks)  # growth and smoothness are checked
+    u = np.linspace(-3.0, 3.0, 101) + 0.0137  # off every kink at a round number
+    scales = np.array([0.3, 1.0, 5.0, 30.0])  # of the weights: large ones ask for what lies beyond `settles`
+    agree = {
+        "degree": (named(2.0 * u), 2.0**declared.degree * named(u) if declared.degree is not None else named(2.0 * u)),
+        "derivative": (named.derivative(u), plain.derivative(u)) if named.has_derivative else (u, u),
+        "range (settles)": (named.hermite_coefficients(scales, 8), plain.hermite_coefficients(scales, 8)),
+    }
+    for what, (one, other) in agree.items():
+        away = float(np.max(np.abs(one - other)))  # the callable's are good to near 1e-12; a mistake is far larger
+        if not away <= 1e-9 * (1.0 + float(np.max(np.abs(other)))):
+            raise AssertionError(f"{name}: its {what} and its function differ by {away:.1e}")
+    if plain.has_derivative != named.has_derivative:
+        raise AssertionError(f"{name}: a derivative belongs to a function that does not jump, and to no other")

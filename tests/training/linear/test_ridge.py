@@ -9,7 +9,7 @@ from scipy.special import gammaln
 import lazyscope as ls
 from lazyscope.activations.zonal import Zonal
 from lazyscope.evidence.run import Run
-from lazyscope.numerics.ridge_path import ridge_path
+from lazyscope.numerics.ridge import ridge_path
 from lazyscope.problems import LinearTarget
 
 RELU = ls.RandomFeatures("relu")

@@ -10,8 +10,9 @@ import pytest
 import lazyscope as ls
 from lazyscope.activations import Activation
 from lazyscope.activations.derivatives import derivative
+from lazyscope.numerics.hard_margin import kernel_margin
 from lazyscope.numerics.hard_margin import solve as by_nnls
-from lazyscope.numerics.kernel_fits import kernel_margin, kernel_ridge
+from lazyscope.numerics.krylov import kernel_ridge
 from lazyscope.population.infinite_width import InfiniteWidthKernel
 from lazyscope.training.taylor.kernels import FiniteWidthKernel
 from lazyscope.training.taylor.model import TaylorModel

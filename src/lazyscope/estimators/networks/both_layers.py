@@ -135,7 +135,7 @@ class BothLayers(BaseEstimator):
         return 1.0
 
     def _continue(self, X: Any, Y: Array, v: FloatArray | None) -> None:
-        """One more epoch."""
+        """Train for one more epoch."""
         if not hasattr(self, "_trainer"):
             self._trainer = self._start(X, Y.shape[1], v)
         trainer = self._trainer

@@ -132,7 +132,7 @@ def _views(vector: Array, N: int, D: int, k: int) -> tuple[Array, Array, Array]:
 
 @compiled
 def _adam(theta: Array, gradient: Array, first: Array, second: Array, rate: Any, epsilon: Any) -> None:
-    """M ← β₁m + (1 − β₁)g,  v ← β₂v + (1 − β₂)g²,  θ ← θ − rate·m/(√v + ε): one pass."""
+    """Make a step of Adam in one pass: m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g², θ ← θ − rate·m/(√v + ε)."""
     one = theta.dtype.type(1.0)
     beta1, beta2 = theta.dtype.type(0.9), theta.dtype.type(0.999)
     for i in range(theta.size):

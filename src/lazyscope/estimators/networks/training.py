@@ -184,7 +184,7 @@ class Trainer:
             network.theta[:] = kept
 
     def _warn(self, since: int) -> None:
-        """A step size that falls to zero ends training by itself; a constant one should have ended it before."""
+        """Warn where training with a constant step size did not end before its last epoch."""
         if self.plan.schedule != "constant":
             return
         from sklearn.exceptions import ConvergenceWarning

@@ -16,7 +16,8 @@ import numpy as np
 
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
-from lazyscope.numerics.kernel_fits import kernel_margin, kernel_ridge
+from lazyscope.numerics.hard_margin import kernel_margin
+from lazyscope.numerics.krylov import kernel_ridge
 from lazyscope.numerics.quadrature import gaussian_nodes, root_density
 from lazyscope.population.infinite_width import InfiniteWidthKernel
 from lazyscope.problems import RidgeMonomial, SparseParity

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope import weights
-from lazyscope.errors import InvalidParameter, NotConverged
+from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Measurement, Row
 from lazyscope.limits.sgd.finite_step import finite_step
 from lazyscope.problems import QuadraticTarget
-from lazyscope.progress import report
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, Trained
 from lazyscope.runs.side_by_side import as_normal
 from lazyscope.training.sgd import population
+from lazyscope.training.sgd.loop import measured
 from lazyscope.training.sgd.square import SquareNetworks
-from lazyscope.training.sgd.stream import batches, law_of
+from lazyscope.training.sgd.stream import law_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -165,20 +165,12 @@ class StairsDraw(Measurement):
         pack = SquareNetworks([start], [self.width], [size], True)
         top = np.argsort(-law.gamma, kind="stable")[: self.directions]
         points = np.geomspace(max(1.0, _EARLIEST * self.protocol.steps), self.protocol.steps, _POINTS)
-        points = np.unique(points.round().astype(int))
-        found: list[list[float]] = []
-        clock = 0.0
-        stream = batches(law, self.protocol.batch, self.protocol.steps, weights.generator(self.seed, self.number, 0))
-        for step, (X, y) in enumerate(stream):
-            rate = self.protocol.rate(1.0, step)
-            clock += rate * size
-            pack.step(X, y, 1.0 / rate)
-            if step + 1 == points[len(found)]:
-                report(step + 1, 0, f"step {step + 1:,} of {self.protocol.steps:,}")
-                G = pack.form(0)
-                if not np.all(np.isfinite(G)):
-                    raise NotConverged(f"SGD diverged with the step size {size:g}. Pass a smaller one.")
-                shares = np.diagonal(G)[top] / law.gamma[top]
-                found.append([clock, population.risk(law, G, float(pack.c[0])), *shares])
-        table = np.array(found)
+        steps = np.unique(points.round().astype(int))
+
+        def shares() -> list[float]:
+            G = pack.form(0)
+            assert law.gamma is not None
+            return [population.risk(law, G, float(pack.c[0])), *(np.diagonal(G)[top] / law.gamma[top])]
+
+        table = measured(law, (pack,), self.protocol, weights.generator(self.seed, self.number, 0), steps, shares)
         return {"time": table[:, 0], "risk": table[:, 1], "learned": table[:, 2:]}

@@ -19,7 +19,7 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.work import Measurement, Row
 from lazyscope.numerics.blas import threads_for
-from lazyscope.numerics.ridge_path import ridge_path
+from lazyscope.numerics.ridge import ridge_path
 from lazyscope.regimes import RandomFeatures
 from lazyscope.training.linear.random_layer import features, unit_rows
 

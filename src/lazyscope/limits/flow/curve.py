@@ -2,7 +2,7 @@
 
 Time is the sum of the step sizes, t = Σε, as SGD counts it with the paper's parametrisation (`simulate`, `SGD`): the
 target divided by √d, f = (1/N)Σ…, and gradients of the weights multiplied by N. So `flow` gives the lines of the
-right-hand frame of Figure 1 there. Trained networks: `flow_matrix`; the linear models: `flow_linear`.
+right-hand frame of Figure 1 there. Trained networks: `matrix`; the linear models: `linear`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 from lazyscope.checks import FloatArray, arithmetic, fits_in_memory, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
 from lazyscope.limits.flow.linear import FeaturesFlow, TangentFlow
-from lazyscope.limits.flow.matrix import Curve, Start, solve
+from lazyscope.limits.flow.matrix import Curve, solve
+from lazyscope.limits.flow.moments import Start
 from lazyscope.numerics import matrices
 from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
@@ -65,8 +66,8 @@ def flow(
         Of the normalised risk, for trained networks (of itself, where it is larger than 1). At d = 450 the default
         was seen to leave up to 1.5·10⁻⁴, and a curve costs 6 to 19 eigendecompositions of that size for N = 45 to 900,
         however many times it has: 50 to 120 matrices d × d of at most 3d³ flops, in the memory of five of them. Where
-        one direction is learned suddenly, errors from before are amplified (30 times, with one eigenvalue 200 times
-        the others): compare with a smaller tolerance.
+        one direction is learned suddenly, errors from before are amplified (up to 80 times, with one eigenvalue 200
+        times the others): compare with a smaller tolerance.
 
     Returns
     -------
@@ -245,8 +246,8 @@ def _first_time(times: FloatArray, values: FloatArray, level: FloatArray) -> Flo
     before = np.maximum(k - 1, 0)
     rise = values[k, column] - values[before, column]
     share = np.where(rise > 0.0, (level - values[before, column]) / np.where(rise > 0.0, rise, 1.0), 0.0)
-    found = times[before] + np.clip(share, 0.0, 1.0) * (times[k] - times[before])
-    return np.where(above.any(axis=0) & (level > 0.0), found, np.inf)
+    crossed = times[before] + np.clip(share, 0.0, 1.0) * (times[k] - times[before])
+    return np.where(above.any(axis=0) & (level > 0.0), crossed, np.inf)
 
 
 def _labelled(

@@ -50,7 +50,7 @@ class TangentFlow:
         return cls(k, apart, own[~free].copy(), rates, root[:, None] * vectors, coefficients)
 
     def risk(self, times: FloatArray) -> FloatArray:
-        """2‖E‖² + s² at each time.
+        """Return 2‖E‖² + s² at each time.
 
         >>> flow = TangentFlow.of(np.array([[1.0, 0.0]]), np.array([3.0, 1.0]))
         >>> flow.risk(np.array([0.0, 1e6])).round(6)  # 2‖B‖², and 2·1² for the direction that W does not see
@@ -60,14 +60,14 @@ class TangentFlow:
         return self.risk_of(left, np.exp(-8.0 * np.multiply.outer(times, self.k)))
 
     def risk_of(self, left: FloatArray, decay: FloatArray) -> FloatArray:
-        """2‖E‖² + s², where `left` is what is left of each mode, and E_ij is worth decay_i·decay_j of its start."""
+        """Return 2‖E‖² + s², where `left` is left of each mode, and decay_i·decay_j of the E_ij of the start."""
         moving = (left * self.start) @ self.modes.T
         off = np.einsum("ti,ij,tj->t", decay**2, self.apart, decay**2, optimize=True)
         squares = off + float(self.still @ self.still) + np.sum(moving[:, :-1] ** 2, axis=1)
         return np.asarray(2.0 * squares + moving.sum(axis=1) ** 2)
 
     def squared_error(self, left: FloatArray, decay: FloatArray) -> FloatArray:
-        """(E²)_ii, times × d."""
+        """Return (E²)_ii, times × d."""
         moving = (left * self.start) @ self.modes[:-1].T
         own = np.concatenate([np.broadcast_to(self.still, (len(left), self.still.size)), moving], axis=1)
         return np.asarray(own**2 + decay**2 * (decay**2 @ self.apart))
@@ -100,7 +100,7 @@ class FeaturesFlow:
         return cls(energy, np.maximum(rates, 0.0), np.where(seen, (modes.T @ V) ** 2 / N, 0.0))
 
     def risk(self, times: FloatArray) -> FloatArray:
-        """E(f − y)² at each time.
+        """Return E(f − y)² at each time.
 
         >>> flow = FeaturesFlow.of(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([3.0, 1.0]))
         >>> flow.risk(np.array([0.0, 100.0])).round(6)

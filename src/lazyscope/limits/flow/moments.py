@@ -1,18 +1,17 @@
-"""What is known of a matrix flow at a moment and on a panel of time, and its spectrum in groups."""
+"""The nouns of a matrix flow: its start, its state at one moment, a solved panel of time, its spectrum in groups."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 
 from lazyscope.checks import FloatArray
+from lazyscope.limits.flow import constants
 from lazyscope.limits.flow.panels import Clock, rule
-
-_MOST = 128  # groups; fewer eigenvalues are not grouped
-_SMALLEST = 0.02  # eigenvalues below this share of the largest are not told apart by their logarithm
+from lazyscope.limits.flow.typical import typical
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,16 +35,16 @@ class Bins:
         >>> groups.b.size <= 128, float(groups.count.sum())
         (True, 450.0)
         """
-        if b.size <= _MOST:
+        if b.size <= constants.GROUPS:
             return cls.each(b)
-        place = np.log(b + _SMALLEST * b[-1])
-        bin_of = np.minimum((place - place[0]) * (_MOST / max(place[-1] - place[0], 1e-12)), _MOST - 1.0).astype(int)
+        most, place = constants.GROUPS, np.log(b + constants.GROUP_FLOOR * b[-1])
+        bin_of = np.minimum((place - place[0]) * (most / max(place[-1] - place[0], 1e-12)), most - 1.0).astype(int)
         edges = np.unique(bin_of, return_index=True)[1]
         count = np.diff(np.append(edges, b.size)).astype(float)
         return cls(edges, count, np.add.reduceat(b, edges) / count)
 
     def sum(self, values: FloatArray) -> FloatArray:
-        """Sum over the groups, along the last axis."""
+        """Return the sum over each group, along the last axis."""
         return np.asarray(np.add.reduceat(values, self.edges, axis=-1))
 
     def slices(self) -> list[slice]:
@@ -71,40 +70,61 @@ class Moment:
     slopes: tuple[float, float] = (0.0, 0.0)  # d/d log t of s and a, from before
 
 
-class Setting(Protocol):
-    """What a panel must know of the start."""
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where the flow starts, in the eigenbasis of B.
 
-    @property
-    def b(self) -> FloatArray:
-        """Spectrum of B, ascending."""
+    b is the spectrum, ascending; W, (d, N), gives K = WWᵀ, or None stands for typical weights, Gaussian with E K = γI,
+    at N = width. μ = offset_rate.
+    """
 
-    @property
-    def b0(self) -> float:
-        """Constant of the target."""
-
-    @property
-    def trained_layer(self) -> bool:
-        """Whether a is trained."""
-
-    @property
-    def offset_rate(self) -> float:
-        """μ of ċ = −2μs."""
+    b: FloatArray
+    W: FloatArray | None
+    a: float = 1.0
+    c: float = 0.0
+    b0: float = 0.0
+    trained_layer: bool = False
+    offset_rate: float = 1.0
+    typical_gamma: float = 1.0
+    typical_width: float = np.inf
 
     @property
     def energy(self) -> float:
-        """2‖B‖²."""
+        """2‖B‖², the risk of the best constant."""
+        return 2.0 * float(self.b @ self.b)
 
-    @property
+    @cached_property
     def gamma(self) -> float:
-        """Mean entry of diag K at the start."""
+        """Mean entry of diag K."""
+        return self.typical_gamma if self.W is None else float(np.sum(self.W**2)) / self.b.size
 
-    @property
+    @cached_property
     def width(self) -> float:
-        """N."""
+        """N, of Gaussian weights: the one with the same ‖K‖² = dγ²(1 + d/N), where the weights are given."""
+        if self.W is None:
+            return self.typical_width
+        d, spread = self.b.size, float(self.moment.sums[2]) / (self.b.size * self.gamma**2) - 1.0
+        return min(d / max(spread, 1e-12), float(self.W.shape[1])) if self.W.shape[1] < d else d / max(spread, 1e-12)
 
-    @property
+    @cached_property
     def groups(self) -> Bins:
-        """The spectrum in groups."""
+        """The spectrum in groups for the guess; one by one, where there are no weights and the guess is the answer."""
+        return Bins.of(self.b) if self.W is not None else Bins.each(self.b)
+
+    @cached_property
+    def moment(self) -> Moment:
+        """The start as a moment of the flow."""
+        if self.W is None:
+            zero = np.zeros((1, self.b.size))
+            usual = typical(zero, zero, self.typical_gamma, self.typical_width)
+            k, norm = usual.diagonal[0], float(usual.norm[0])
+        else:
+            k = np.einsum("ij,ij->i", self.W, self.W)
+            gram = self.W.T @ self.W if self.W.shape[1] < self.b.size else self.W @ self.W.T
+            norm = float(np.sum(gram**2))
+        s = self.a * float(k.sum()) - float(self.b.sum()) - self.b0 + self.c
+        still, sums = np.zeros_like(k), np.array([k.sum(), k @ self.b, norm])
+        return Moment(0.0, s, self.a, self.c, 0.0, 0.0, still, np.zeros_like(self.groups.b), k, sums)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +145,7 @@ class Panel:
     error: float  # of the normalised risk, estimated
 
     def at(self, name: str, times: FloatArray) -> FloatArray:
-        """Interpolate."""
+        """Return a quantity at some times within the panel, by interpolation."""
         return np.asarray(rule().at(self.clock.place(times)) @ getattr(self, name))
 
     @property

@@ -1,13 +1,13 @@
 """One panel of a matrix flow: s(t), and a(t) where it is trained, at the Chebyshev points, by Newton's method.
 
-With K the closed form of `flow_riccati`, the unknowns satisfy
+With K the closed form of `riccati`, the unknowns satisfy
 
     s = a Tr K − Tr B − b₀ + c,   c = c₀ − 2μ∫s,   and   a² − a₀² = (Tr K − Tr K₀)/2,
 
 the last by a conservation law (for small a, the equation for ȧ itself). The derivatives follow from K:
 δ Tr K = Σ_i 2K_ii δλ_i − 16 Σ_i (K²)_ii (δu_i + 2u_i δλ_i).
 
-The guess is the solution for typical weights (`flow_typical`, the spectrum in groups), with Tr K, ⟨B, K⟩ and ‖K‖² each
+The guess is the solution for typical weights (`typical`, the spectrum in groups), with Tr K, ⟨B, K⟩ and ‖K‖² each
 as if λ were shifted a little, to first order, by what varies slowly. In many dimensions these shifts hardly depend on
 the path, and are some percent: then K is computed at every fourth point only, the shifts are interpolated, and the
 guess is solved again. Where this leaves more than the tolerance, at every other point, or at all of them; and where
@@ -24,18 +24,12 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged
-from lazyscope.limits.flow.moments import Moment, Panel, Setting
+from lazyscope.limits.flow import constants
+from lazyscope.limits.flow.moments import Moment, Panel, Start
 from lazyscope.limits.flow.panels import Clock, rule
 from lazyscope.limits.flow.riccati import Measured, Riccati
 from lazyscope.limits.flow.shifts import log_ratio, shifted_slopes, sums_and_units, typical_diagonal, unlearned, worth
 from lazyscope.limits.flow.typical import Typical, typical
-
-COARSEST = 4  # of every so many points one has its K computed, at first
-_SWEEPS, _GUESS_SWEEPS, _ROUNDS = 8, 20, 5
-_SMALL = 0.05  # below this a, the conserved quantity says too little of it
-_NEAR = 0.02  # size of a step from which on derivatives are kept
-_FAR = 0.25  # shifts that typical weights do not have
-_MAY_MISS = 0.35  # of the tolerance, by interpolating shifts
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +58,7 @@ class Newton:
 
     def __init__(
         self,
-        start: Setting,
+        start: Start,
         K: Riccati | None,
         clock: Clock,
         first: Moment,
@@ -88,32 +82,32 @@ class Newton:
 
     def _first_guess(self) -> tuple[FloatArray, FloatArray]:
         """Continue s as a power of t, and a with log t, as they end in the panel before; but not far."""
-        one = self.first
-        if one.t == 0.0:
-            layer = float(_layer_slope(one.a, one.s, one.sums)) * self.start.trained_layer
-            return np.full_like(self.t, one.s), one.a + np.clip(layer * self.t, -0.3, 0.3)
-        s_slope, a_slope = one.slopes
-        x = np.log(self.t / one.t)
-        power = float(np.clip(s_slope / one.s, -3.0, 1.0)) if one.s != 0.0 else 0.0
-        return one.s * np.exp(power * x), one.a + np.clip(a_slope * x, -0.5, 0.5)
+        first, (early, late) = self.first, constants.LAYER_CHANGES
+        if first.t == 0.0:
+            layer = float(_layer_slope(first.a, first.s, first.sums)) * self.start.trained_layer
+            return np.full_like(self.t, first.s), first.a + np.clip(layer * self.t, -early, early)
+        s_slope, a_slope = first.slopes
+        x = np.log(self.t / first.t)
+        power = float(np.clip(s_slope / first.s, *constants.POWERS)) if first.s != 0.0 else 0.0
+        return first.s * np.exp(power * x), first.a + np.clip(a_slope * x, -late, late)
 
     def solve(self) -> Panel:
         """Find the unknowns: first for typical weights, then with K."""
         if self.K is None:
-            return self._settled(self._guess(1e-3 * np.sqrt(self.tolerance)), None, 0.0)
-        enough, begin = 0.1 * np.sqrt(self.tolerance), (self.s.copy(), self.a.copy())
+            return self._settled(self._guess(constants.TYPICAL_ENOUGH * np.sqrt(self.tolerance)), None, 0.0)
+        enough, begin = constants.NEWTON_ENOUGH * np.sqrt(self.tolerance), (self.s.copy(), self.a.copy())
         try:
-            usual = self._guess((0.5 if self.stride else 0.1) * enough)
+            usual = self._guess((constants.COARSE_GUESS_ENOUGH if self.stride else constants.GUESS_ENOUGH) * enough)
             if self.stride:
-                found = self._interpolated(self.K, usual)
-                if found is not None:
-                    return found
+                panel = self._interpolated(self.K, usual)
+                if panel is not None:
+                    return panel
                 self.stride = 0
         except (FloatingPointError, NotConverged):
             if self.trust or self.stride:
                 raise
             self.s, self.a = begin
-        for _ in range(_SWEEPS):
+        for _ in range(constants.NEWTON_SWEEPS):
             path = self._path(self.start.b, self.first.u)[0]
             sums, slopes, full = self._measured(path, self.K)
             step = self._step(sums, slopes)
@@ -125,20 +119,20 @@ class Newton:
     def _guess(self, enough: float) -> Typical:
         """Solve for typical weights; a panel that is too long for them is too long."""
         before = np.inf
-        for sweep in range(_GUESS_SWEEPS):
-            afresh = self.inverse is None or before > _NEAR
+        for sweep in range(constants.GUESS_SWEEPS):
+            afresh = self.inverse is None or before > constants.NEAR
             path, response = self._path(self.groups.b, self.first.group_u, responding=afresh)
             usual, sums, slopes = self._guessed(path, response if afresh else None)
             step = self._step(sums, slopes)
             size = self._size(step)
             if size < enough:
                 self.tail = self._tail()
-                if self.tail > 0.5 * self.tolerance:
+                if self.tail > constants.GUESS_TAIL * self.tolerance:
                     break
                 return usual
-            if sweep > 2 and size > 0.7 * before:
+            if sweep > 2 and size > constants.SLOW * before:
                 break
-            if size > 0.3 * before:
+            if size > constants.STALE * before:
                 self.inverse = None
             before = size
             self._move(step)
@@ -150,7 +144,7 @@ class Newton:
         They were found on a path that then changes by what they have changed: they are off by about the product.
         """
         kept: dict[int, tuple[FloatArray, FloatArray]] = {}
-        for _ in range(_ROUNDS):
+        for _ in range(constants.ROUNDS):
             few = np.arange(self.stride, self.t.size, self.stride)
             path = self._path(self.start.b, self.first.u)[0]
             sums, units = sums_and_units(usual, self.groups)
@@ -163,18 +157,18 @@ class Newton:
             coarse = rule(few.size)
             shifts = np.stack([self.shift[0], *(kept[q][0] for q in few.tolist())])
             off = float(np.max(np.abs(shifts)))
-            if off > _FAR:
+            if off > constants.LARGEST_SHIFT:
                 self.tail = np.inf
                 raise NotConverged("The guess is far off.")
             changed = float(np.max(np.abs(shifts - self.shift[np.append(0, few)])[:, 0]))
             self.shift = coarse.at(self.rule.x) @ shifts
-            usual = self._guess(0.3 * self.tolerance)
+            usual = self._guess(constants.SHIFTED_ENOUGH * self.tolerance)
             worths = worth(usual, self.groups, self.a[1:], off * changed, coarse.coefficients[-1] @ shifts)
-            left, missed = (float(np.max(one)) / self.start.energy for one in worths)
-            missed /= 3.0  # of the last coefficient that is seen, those beyond are some third
-            if max(left, missed) < _MAY_MISS * self.tolerance:
+            left, missed = (float(np.max(each)) / self.start.energy for each in worths)
+            missed /= constants.BEYOND_SEEN
+            if max(left, missed) < constants.MAY_MISS * self.tolerance:
                 return self._settled(usual, [kept[q][1] for q in few.tolist()], max(left, missed))
-            if left > _MAY_MISS * self.tolerance:
+            if left > constants.MAY_MISS * self.tolerance:
                 kept.clear()
             elif self.stride == 1:
                 return None
@@ -185,7 +179,7 @@ class Newton:
     def _tail(self) -> float:
         """Return the last Chebyshev coefficients of the unknowns: what more points would add."""
         unknowns = np.stack([self.s / self.scale, self.a / (1.0 + np.max(np.abs(self.a)))], axis=1)
-        return float(np.max(np.abs(self.rule.coefficients[-4:] @ unknowns)))
+        return float(np.max(np.abs(self.rule.coefficients[-constants.TAIL :] @ unknowns)))
 
     def _system(self, b: FloatArray) -> FloatArray:
         """Return the matrices of u̇ = a² − 16a(b − s/2)u at the points, one for each b."""
@@ -196,9 +190,9 @@ class Newton:
 
     def _path(self, b: FloatArray, first_u: FloatArray, responding: bool = False) -> tuple[_Path, FloatArray]:
         """Return λ and u; and, if asked, the inverses by which u answers to its source: b × p × p."""
-        one, p = self.first, self.t.size - 1
-        tau = one.tau + self.integral @ self.a
-        theta = one.theta + 4.0 * (self.integral @ (self.a * self.s))
+        first, p = self.first, self.t.size - 1
+        tau = first.tau + self.integral @ self.a
+        theta = first.theta + 4.0 * (self.integral @ (self.a * self.s))
         source = (self.a[1:] ** 2 - np.multiply.outer(first_u, self.derivative[1:, 0]))[..., None]
         if responding:
             source = np.concatenate([source, np.broadcast_to(np.eye(p), (b.size, p, p))], axis=2)
@@ -211,23 +205,23 @@ class Newton:
         return typical(lam, u, self.start.gamma, self.start.width, self.groups.count, log_m)
 
     def _guessed(self, path: _Path, response: FloatArray | None) -> tuple[Typical, FloatArray, _Slopes | None]:
-        """See typical weights, shifted; with derivatives, if the response is given."""
-        one, b = self._typical(path.lam[1:], path.u[1:], self.log_m), self.groups.b
-        self.log_m = one.log_m
-        sums, units = sums_and_units(one, self.groups)
+        """Return the sums of typical weights, shifted, and their derivatives if the response is given."""
+        usual, b = self._typical(path.lam[1:], path.u[1:], self.log_m), self.groups.b
+        self.log_m = usual.log_m
+        sums, units = sums_and_units(usual, self.groups)
         sums = sums + self.shift[1:] * units
         if response is None:
-            return one, sums, None
-        by_lambda, by_u = shifted_slopes(one, self.groups, self.shift[1:, :1])
+            return usual, sums, None
+        by_lambda, by_u = shifted_slopes(usual, self.groups, self.shift[1:, :1])
         by_u_u = by_u.T[:, :, None] * path.u[1:].T[:, None, :]
-        return one, sums, _Slopes(by_lambda.sum(axis=1), by_lambda @ b, by_u, by_u_u, response)
+        return usual, sums, _Slopes(by_lambda.sum(axis=1), by_lambda @ b, by_u, by_u_u, response)
 
     def _measured(self, path: _Path, K: Riccati) -> tuple[FloatArray, _Slopes, Sequence[Measured]]:
-        """See these weights."""
+        """Return the sums and derivatives of the given weights, and K at all points but the first."""
         self.evaluations += self.t.size - 1
         full = [K(lam, u) for lam, u in zip(path.lam[1:], path.u[1:], strict=True)]
-        squared = np.stack([one.squares_times(np.ones_like(one.diagonal)) for one in full])
-        diagonal, b, u = np.stack([one.diagonal for one in full]), self.start.b, path.u[1:]
+        squared = np.stack([K_t.squares_times(np.ones_like(K_t.diagonal)) for K_t in full])
+        diagonal, b, u = np.stack([K_t.diagonal for K_t in full]), self.start.b, path.u[1:]
         by_lambda, by_u = 2.0 * diagonal - 32.0 * u * squared, -16.0 * squared
         sums = np.stack([diagonal.sum(axis=1), diagonal @ b, squared.sum(axis=1)], axis=1)
         by_u_u = np.stack([by_u[:, group] @ u[:, group].T for group in self.groups.slices()])
@@ -240,25 +234,25 @@ class Newton:
 
         That of Tr K has its slope there too, for a guess that is not improved with K: with any other, s would jump.
         """
-        one, b = self.first, self.groups.b
+        first, b = self.first, self.groups.b
         if self.K is None:
             return np.zeros((self.t.size, 3))
-        now = self._typical((8.0 * b * one.tau - one.theta)[None], one.group_u[None])
+        now = self._typical((8.0 * b * first.tau - first.theta)[None], first.group_u[None])
         self.first_log_m, self.log_m = now.log_m, np.repeat(now.log_m, self.t.size - 1)
         (sums,), (units,) = sums_and_units(now, self.groups)
-        shift = np.repeat(((one.sums - sums) / units)[None], self.t.size, axis=0)
-        if one.t > 0.0 and not self.stride:
-            x = np.log(self.t / one.t)
-            drift = one.t * (_trace_slope(one) - self._guessed_slope(shift[0, 0], sums[0], units[0])) / units[0]
-            shift[:, 0] += float(np.clip(drift, -0.3, 0.3)) * x / (1.0 + x)
+        shift = np.repeat(((first.sums - sums) / units)[None], self.t.size, axis=0)
+        if first.t > 0.0 and not self.stride:
+            x = np.log(self.t / first.t)
+            drift = first.t * (_trace_slope(first) - self._guessed_slope(shift[0, 0], sums[0], units[0])) / units[0]
+            shift[:, 0] += float(np.clip(drift, -constants.LARGEST_DRIFT, constants.LARGEST_DRIFT)) * x / (1.0 + x)
         return shift
 
     def _guessed_slope(self, shift: float, trace: float, unit: float) -> float:
-        """D Tr K/dt at the first point for typical weights with this shift, by a short step."""
-        one, b, h = self.first, self.groups.b, 1e-5 * self.first.t
-        moving = 8.0 * one.a * b - 4.0 * one.a * one.s
-        lam = 8.0 * b * one.tau - one.theta + h * moving
-        u = one.group_u + h * (one.a**2 - 2.0 * moving * one.group_u)
+        """Return d Tr K/dt at the first point for typical weights with this shift, by a short step."""
+        first, b, h = self.first, self.groups.b, constants.DIFFERENCE * self.first.t
+        moving = 8.0 * first.a * b - 4.0 * first.a * first.s
+        lam = 8.0 * b * first.tau - first.theta + h * moving
+        u = first.group_u + h * (first.a**2 - 2.0 * moving * first.group_u)
         then = self._typical(lam[None], np.maximum(u, 0.0)[None], self.first_log_m)
         (sums,), (units,) = sums_and_units(then, self.groups)
         return float(sums[0] - trace + shift * (units[0] - unit)) / h
@@ -268,10 +262,10 @@ class Newton:
 
     def _step(self, sums: FloatArray, slopes: _Slopes | None) -> FloatArray:
         """Return what Newton's method subtracts from s, and from a; without derivatives, by those of before."""
-        one, first = self.start, self.first
+        start, first = self.start, self.first
         s, a, T = self.s[1:], self.a[1:], sums[:, 0]
-        left = s - (a * T - float(one.b.sum()) - one.b0 + self._offset()[1:])
-        if one.trained_layer:
+        left = s - (a * T - float(start.b.sum()) - start.b0 + self._offset()[1:])
+        if start.trained_layer:
             if self._conserving():
                 second = a**2 - first.a**2 - 0.5 * (T - first.sums[0])
             else:
@@ -284,12 +278,12 @@ class Newton:
         return np.asarray(self.inverse @ left)
 
     def _conserving(self) -> bool:
-        """Whether a is large enough for the conservation law to tell it."""
-        return bool(np.min(np.abs(self.a)) > _SMALL)
+        """Say whether a is large enough for the conservation law to determine it."""
+        return bool(np.min(np.abs(self.a)) > constants.SMALL_LAYER)
 
     def _jacobian(self, sums: FloatArray, slopes: _Slopes) -> FloatArray:
         """Return the derivatives of both equations by s and a, at all points but the first."""
-        one, first, p = self.start, self.first, self.t.size - 1
+        start, first, p = self.start, self.first, self.t.size - 1
         inner, whole, S = self.integral[1:, 1:], self.integral[1:], self.rule.from_inside
         s, a, T = self.s[1:], self.a[1:], sums[:, 0]
         pull, pull_b = slopes.pull[:, None], slopes.pull_b[:, None]
@@ -297,8 +291,8 @@ class Newton:
         weighted = slopes.response * slopes.by_u_u
         along = 8.0 * weighted.sum(axis=0)
         T_by_s = -4.0 * ((pull * whole * self.a) @ S) + along * a
-        by_s = np.eye(p) + 2.0 * one.offset_rate * (whole @ S) - a[:, None] * T_by_s
-        if not one.trained_layer:
+        by_s = np.eye(p) + 2.0 * start.offset_rate * (whole @ S) - a[:, None] * T_by_s
+        if not start.trained_layer:
             return np.asarray(by_s)
         fresh = 2.0 * a * np.einsum("iqr,qi->qr", slopes.response, slopes.by_u)
         damped = 16.0 * np.tensordot(self.groups.b, weighted, axes=1)
@@ -325,24 +319,24 @@ class Newton:
 
     def _settled(self, usual: Typical, logs: Sequence[FloatArray] | None, error: float) -> Panel:
         """Return the panel of the guess, its diagonal corrected by logarithms of ratios at a few points, if any."""
-        one, gamma, end = self.first, self.start.gamma, self._path(self.start.b, self.first.u)[0]
+        begin, gamma, end = self.first, self.start.gamma, self._path(self.start.b, self.first.u)[0]
         sums, units = sums_and_units(usual, self.groups)
-        sums = np.concatenate([one.sums[None], sums + self.shift[1:] * units])
+        sums = np.concatenate([begin.sums[None], sums + self.shift[1:] * units])
         diagonal = typical_diagonal(end.lam[1:], end.u[1:], gamma, usual.log_m)
         if logs is not None:
-            first = typical_diagonal(end.lam[0], one.u, gamma, self.first_log_m[0])
-            spread = rule(len(logs)).at(self.rule.x[1:]) @ np.stack([log_ratio(one.diagonal, first, one.u), *logs])
+            first = typical_diagonal(end.lam[0], begin.u, gamma, self.first_log_m[0])
+            spread = rule(len(logs)).at(self.rule.x[1:]) @ np.stack([log_ratio(begin.diagonal, first, begin.u), *logs])
             diagonal = diagonal * np.exp(spread * unlearned(diagonal, end.u[1:]))
         diagonal *= (sums[1:, 0] / diagonal.sum(axis=1))[:, None]
-        return self._panel(end, np.concatenate([one.diagonal[None], diagonal]), sums, error)
+        return self._panel(end, np.concatenate([begin.diagonal[None], diagonal]), sums, error)
 
     def _finish(self, path: _Path, seen: FloatArray, full: Sequence[Measured], step: FloatArray) -> Panel:
         """Take the last step, and add to first order what it changes."""
-        b, one, size = self.start.b, self.first, self._size(step)
-        diagonal = np.stack([one.diagonal, *(each.diagonal for each in full)])
-        norm = np.append(one.sums[2], seen[:, 2])
+        b, first, size = self.start.b, self.first, self._size(step)
+        diagonal = np.stack([first.diagonal, *(each.diagonal for each in full)])
+        norm = np.append(first.sums[2], seen[:, 2])
         self._move(step)
-        end = self._path(b, one.u)[0]
+        end = self._path(b, first.u)[0]
         if size > self.tolerance:
             for q, each in enumerate(full, start=1):
                 moved = end.lam[q] - path.lam[q]
@@ -356,18 +350,18 @@ class Newton:
         b = self.start.b
         square = self.a**2 * sums[:, 2] - 2.0 * self.a * sums[:, 1] + b @ b
         risk = 2.0 * square + np.append(self.first.s, self.s[1:]) ** 2
-        tail = float(np.max(np.abs(self.rule.coefficients[-4:] @ risk))) / self.scale**2
+        tail = float(np.max(np.abs(self.rule.coefficients[-constants.TAIL :] @ risk))) / self.scale**2
         group_u = self._path(self.groups.b, self.first.group_u)[0].u
         scalars = self.s, self.a, self._offset(), end.tau, end.theta
         return Panel(self.clock, *scalars, end.u, group_u, diagonal, sums, risk, max(tail, self._tail(), error))
 
 
 def _layer_slope(a: FloatArray | float, s: FloatArray | float, sums: FloatArray) -> FloatArray:
-    """ȧ = 4⟨B, K⟩ − 4a‖K‖² − 2s Tr K."""
+    """Return ȧ = 4⟨B, K⟩ − 4a‖K‖² − 2s Tr K."""
     return np.asarray(4.0 * sums[..., 1] - 4.0 * a * sums[..., 2] - 2.0 * s * sums[..., 0])
 
 
-def _trace_slope(one: Moment) -> float:
-    """D Tr K/dt = 16a⟨B, K⟩ − 8as Tr K − 16a²‖K‖²."""
-    T, with_b, norm = one.sums.tolist()
-    return float(one.a * (16.0 * with_b - 8.0 * one.s * T - 16.0 * one.a * norm))
+def _trace_slope(now: Moment) -> float:
+    """Return d Tr K/dt = 16a⟨B, K⟩ − 8as Tr K − 16a²‖K‖²."""
+    T, with_b, norm = now.sums.tolist()
+    return float(now.a * (16.0 * with_b - 8.0 * now.s * T - 16.0 * now.a * norm))

@@ -8,8 +8,7 @@ from functools import cache
 import numpy as np
 
 from lazyscope.checks import FloatArray
-
-POINTS = 12  # a panel, apart from the first, which belongs to the panel before
+from lazyscope.limits.flow import constants
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,21 +27,21 @@ class Rule:
 
 
 @cache
-def rule(p: int = POINTS) -> Rule:
-    """Return the rule with p + 1 points.
+def rule(p: int | None = None) -> Rule:
+    """Return the rule with p + 1 points, of a whole panel where p is left out.
 
-    >>> one = rule(12)
-    >>> bool(np.allclose(one.integral @ np.cos(one.x), np.sin(one.x), atol=1e-14))
+    >>> cheb = rule(12)
+    >>> bool(np.allclose(cheb.integral @ np.cos(cheb.x), np.sin(cheb.x), atol=1e-14))
     True
-    >>> bool(np.allclose(one.derivative @ np.sin(one.x), np.cos(one.x), atol=1e-11))
+    >>> bool(np.allclose(cheb.derivative @ np.sin(cheb.x), np.cos(cheb.x), atol=1e-11))
     True
     """
-    chebyshev = np.polynomial.chebyshev
+    chebyshev, p = np.polynomial.chebyshev, p or constants.POINTS
     nodes = -np.cos(np.pi * np.arange(p + 1) / p)
     basis = np.eye(p + 1)
     coefficients: FloatArray = np.asarray(np.linalg.inv(chebyshev.chebvander(nodes, p)), dtype=np.float64)
-    integrals = np.stack([chebyshev.chebval(nodes, chebyshev.chebint(one, lbnd=-1.0)) for one in basis], axis=1)
-    slopes = np.stack([chebyshev.chebval(nodes, chebyshev.chebder(one)) for one in basis], axis=1)
+    integrals = np.stack([chebyshev.chebval(nodes, chebyshev.chebint(unit, lbnd=-1.0)) for unit in basis], axis=1)
+    slopes = np.stack([chebyshev.chebval(nodes, chebyshev.chebder(unit)) for unit in basis], axis=1)
     inside = chebyshev.chebvander(nodes, p - 1) @ np.linalg.inv(chebyshev.chebvander(nodes[1:], p - 1))
     inside[1:] = np.eye(p)
     return Rule(0.5 * (nodes + 1.0), 0.5 * integrals @ coefficients, 2.0 * slopes @ coefficients, coefficients, inside)
@@ -56,19 +55,19 @@ class Clock:
     end: float
 
     def time(self, x: FloatArray) -> FloatArray:
-        """t(x)."""
+        """Return the time at the place x of the panel."""
         if self.start == 0.0:
             return np.asarray(x * self.end)
         return np.asarray(self.start * (self.end / self.start) ** x)
 
     def speed(self, x: FloatArray) -> FloatArray:
-        """dt/dx."""
+        """Return dt/dx."""
         if self.start == 0.0:
             return np.full_like(x, self.end)
         return np.asarray(self.time(x) * np.log(self.end / self.start))
 
     def place(self, t: FloatArray) -> FloatArray:
-        """x(t)."""
+        """Return the place x of a time."""
         if self.start == 0.0:
             return np.asarray(t / self.end)
         return np.asarray(np.log(t / self.start) / np.log(self.end / self.start))

@@ -12,9 +12,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged
-
-_WORST_CONDITION = 1e8  # of WWᵀ in the 1-norm: its inverse keeps eight digits
-_LEARNED = 1e-15  # share of a direction that is not learned, below which it counts as learned
+from lazyscope.limits.flow import constants
 
 
 class Measured:
@@ -27,7 +25,7 @@ class Measured:
         self.squares = np.square(lower)
 
     def squares_times(self, v: FloatArray) -> FloatArray:
-        """Σ_j K_ij² v_j: with v = 1 the diagonal of K²."""
+        """Return Σ_j K_ij² v_j: with v = 1 the diagonal of K²."""
         from scipy.linalg.blas import dsymv
 
         return np.asarray(dsymv(1.0, self.squares, v, lower=1))
@@ -40,7 +38,7 @@ class Measured:
         return np.asarray(K)
 
     def change_of_norm(self, moved: FloatArray, w: FloatArray) -> float:
-        """δ‖K‖² = Σ 4(K²)_ii δλ_i − 32(K³)_ii w_i, with w = δu + 2uδλ, to first order: 2d³ flops."""
+        """Return δ‖K‖² = Σ 4(K²)_ii δλ_i − 32(K³)_ii w_i, with w = δu + 2uδλ, to first order: 2d³ flops."""
         K = self.full
         square = K @ K
         cubed = np.einsum("ij,ij->i", K, square)
@@ -87,14 +85,14 @@ class NarrowRiccati(Riccati):
         self.own = np.diagonal(self.W, offset=self.W.shape[1] - len(self.W)) ** 2
 
     def block(self, lam: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """K = YYᵀ."""
+        """Return K = YYᵀ, its block and the rest."""
         from scipy.linalg.blas import dsyrk
 
         Y, rest = self._root(lam, u)
         return (np.asarray(dsyrk(1.0, Y, lower=1)) if Y.shape[1] else np.zeros((len(Y), len(Y)))), rest
 
     def sums(self, lam: FloatArray, u: FloatArray) -> tuple[FloatArray, float]:
-        """‖K‖² = ‖YᵀY‖²: dn² flops instead of d²n."""
+        """Return diag K and ‖K‖² = ‖YᵀY‖²: dn² flops instead of d²n."""
         from scipy.linalg.blas import dsyrk
 
         Y, rest = self._root(lam, u)
@@ -108,9 +106,9 @@ class NarrowRiccati(Riccati):
         d, n = self.W.shape
         with np.errstate(over="ignore", divide="ignore"):
             left = np.exp(-2.0 * lam[d - n :]) / self.own
-            learned = left < _LEARNED * 16.0 * u[d - n :]
+            learned = left < constants.LEARNED * 16.0 * u[d - n :]
             if d > n:  # a direction without a column of its own is seen in those of others, where these are not far off
-                learned &= 2.0 * (lam[d - n - 1] - lam[d - n :]) < np.log(_LEARNED)
+                learned &= 2.0 * (lam[d - n - 1] - lam[d - n :]) < np.log(constants.LEARNED)
         n = int(np.max(np.flatnonzero(~learned), initial=-1)) + 1
         first, d = d - self.W.shape[1], d - self.W.shape[1] + n
         rest = 1.0 / (left[n:] + 16.0 * u[d:])
@@ -142,14 +140,14 @@ class WideRiccati(Riccati):
         return np.append(np.diagonal(active), rest), _squared_norm(active) + float(rest @ rest)
 
     def block(self, lam: FloatArray, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """K = S(SΦ⁻¹(WWᵀ)⁻¹Φ⁻¹S + 16S² diag(u))⁻¹S with a unit diagonal inside."""
+        """Return K = S(SΦ⁻¹(WWᵀ)⁻¹Φ⁻¹S + 16S² diag(u))⁻¹S, the matrix inside having a unit diagonal."""
         from scipy.linalg.lapack import dlauum, dtrtri
 
         own = np.diagonal(self.inverse)
         with np.errstate(over="ignore", divide="ignore"):
             f = 1.0 / np.sqrt(own + 16.0 * u * np.exp(2.0 * lam))
             size = own * np.exp(-2.0 * lam) + 16.0 * u
-        n = int(np.max(np.flatnonzero(own * f * f > _LEARNED), initial=-1)) + 1
+        n = int(np.max(np.flatnonzero(own * f * f > constants.LEARNED), initial=-1)) + 1
         if n == 0:
             return np.zeros((0, 0)), 1.0 / size
         f = f[:n]
@@ -178,20 +176,20 @@ def riccati(W: FloatArray) -> Riccati:
     A = dsyrk(1.0, W, lower=1)
     size = float(np.max(np.abs(A).sum(axis=0) + np.abs(A).sum(axis=1) - np.diagonal(A)))  # ‖A‖₁
     L, failed = dpotrf(A, lower=1)
-    if failed or dpocon(L, size, uplo="L")[0] * _WORST_CONDITION < 1.0:
+    if failed or dpocon(L, size, uplo="L")[0] * constants.WORST_CONDITION < 1.0:
         return NarrowRiccati(W)
     inverse = dpotri(L, lower=1)[0]
     return WideRiccati(np.tril(inverse) + np.tril(inverse, -1).T)
 
 
 def _squared_norm(lower: FloatArray) -> float:
-    """‖K‖² by its lower triangle, zeros above."""
+    """Return ‖K‖² by its lower triangle, zeros above."""
     own, flat = np.diagonal(lower), lower.ravel(order="K")
     return 2.0 * float(flat @ flat) - float(own @ own)
 
 
 def _cholesky(A: FloatArray) -> FloatArray:
-    """A = LLᵀ in its own memory, lower triangles, zeros above."""
+    """Return L of A = LLᵀ in the memory of A, lower triangles, zeros above."""
     from scipy.linalg.lapack import dpotrf
 
     L, failed = dpotrf(A, lower=1, overwrite_a=1, clean=1)

@@ -97,7 +97,7 @@ def _smallest(W: FloatArray, M: FloatArray) -> float:
 
     size = d * N + 1
     if size <= _DENSE:
-        H = np.stack([times(one) for one in np.eye(size)])
+        H = np.stack([times(unit) for unit in np.eye(size)])
         return float(np.linalg.eigvalsh(0.5 * (H + H.T))[0])
     from scipy.sparse.linalg import LinearOperator, eigsh
 

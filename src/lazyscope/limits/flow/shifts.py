@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from lazyscope.checks import FloatArray
+from lazyscope.limits.flow import constants
 from lazyscope.limits.flow.moments import Bins
 from lazyscope.limits.flow.typical import Typical
-
-_FLOOR = 0.05  # of the unit: groups of eigenvalues are a little off even where there is nothing left to learn
 
 
 def sums_and_units(usual: Typical, groups: Bins) -> tuple[FloatArray, FloatArray]:
@@ -23,7 +22,7 @@ def sums_and_units(usual: Typical, groups: Bins) -> tuple[FloatArray, FloatArray
     sums = np.stack([counted.sum(axis=1), counted @ b, usual.norm], axis=1)
     apart = usual.norm - (counted * kappa).sum(axis=1)
     gains = [pull.sum(axis=1), pull @ b, 2.0 * (kappa * pull).sum(axis=1) + 4.0 * apart]
-    return sums, np.stack(gains, axis=1) + _FLOOR * sums
+    return sums, np.stack(gains, axis=1) + constants.UNIT_FLOOR * sums
 
 
 def shifted_slopes(usual: Typical, groups: Bins, shift: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -54,11 +53,11 @@ def typical_diagonal(lam: FloatArray, u: FloatArray, gamma: float, log_m: FloatA
 
 
 def log_ratio(diagonal: FloatArray, kappa: FloatArray, u: FloatArray) -> FloatArray:
-    """Log K_ii/κ_i in units of what is unlearned of i, in which it varies slowly; 0 where nothing is left of either."""
+    """Return log K_ii/κ_i over the unlearned share of i, which varies slowly; 0 where K_ii or κ_i has vanished."""
     seen = (diagonal > 1e-200) & (kappa > 1e-200)
     return np.log(np.divide(diagonal, kappa, out=np.ones_like(kappa), where=seen)) / unlearned(kappa, u)
 
 
 def unlearned(kappa: FloatArray, u: FloatArray) -> FloatArray:
-    """1 − 16uκ, but for a floor."""
-    return np.asarray(np.maximum(1.0 - 16.0 * u * kappa, 0.0) + _FLOOR)
+    """Return the share 1 − 16uκ of each direction that is not learned, raised by a floor."""
+    return np.asarray(np.maximum(1.0 - 16.0 * u * kappa, 0.0) + constants.UNIT_FLOOR)

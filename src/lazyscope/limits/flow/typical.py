@@ -17,8 +17,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged
-
-_SWEEPS = 200
+from lazyscope.limits.flow import constants
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +61,7 @@ def typical(
         most = np.log(np.exp(least[:, None] - log_v) @ count) - least
         below, above = -np.logaddexp(0.0, most - np.log(width)), np.zeros_like(most)
         log_m = above if log_m is None else np.clip(log_m, below, above)
-        for _ in range(_SWEEPS):
+        for _ in range(constants.FIXED_POINT_SWEEPS):
             m, above_m = width * np.exp(log_m), log_v - log_m[:, None]
             # of what is learned of a direction, m/(m + v), and what is not, q = v/(m + v), the smaller
             less, mostly = 1.0 / (1.0 + np.exp(np.abs(above_m))), (above_m < 0.0).astype(np.float64)
@@ -78,7 +77,7 @@ def typical(
             step = np.where((newton >= below) & (newton <= above), newton, 0.5 * (below + above)) - log_m
             step[~(np.abs(excess) > 0.0)] = 0.0  # also where both have vanished: nothing is seen of m there
             log_m = log_m + step
-            if np.max(np.abs(step)) < 1e-11 * (1.0 + np.max(np.abs(log_m))):
+            if np.max(np.abs(step)) < constants.FIXED_POINT * (1.0 + np.max(np.abs(log_m))):
                 break
         else:
             raise NotConverged(f"The fixed point of the typical flow left {np.max(np.abs(step)):.1e} at N = {width:g}.")

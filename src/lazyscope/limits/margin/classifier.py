@@ -11,7 +11,7 @@ inequality κ_n → κ⋆, where (κ, c₁, c₂, s) solve, with F = F_κ(c₁, 
 ⟨·⟩ over the spectrum λ of Σ with α its weights along the score, whose mean r² is what the features see of S. Then
 Err = P(c₁T + c₂Z ≤ 0). This is Montanari, Ruan, Sohn and Yan 2019, but for one simplification: the part of the score
 that the features do not see only adds Gaussian noise to ⟨a, u⟩ given S, so that T keeps the link as it is and no
-effective link is needed. `margin_kernel` solves the equations, docs/max-margin.md derives them.
+effective link is needed. `newton` solves the equations, docs/max-margin.md derives them.
 
 Random features σ(⟨w_i, x⟩) enter through noisy linear ones, u_i = b₁⟨w_i, x⟩ + b⋆z_i, of the same asymptotics: a
 conjecture of the talk *Thermodynamic limits*, since proved (Montanari, Ruan, Saeed and Sohn 2023).
@@ -22,7 +22,7 @@ and the error is that of a coin, 1/2.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -39,7 +39,7 @@ _RESIDUAL = 1e-8  # of the four equations in their own units; the solver's own t
 _NO_LINEAR_PART = 1e-10  # of √Var σ: below it b₁ is what quadrature leaves of zero
 
 Spectrum = tuple[FloatArray, FloatArray, FloatArray, float]
-"""The law and the points that `margin_spectrum.averages` takes, the largest λ, and their mean, the unit of λ."""
+"""The law and the points that `spectrum.averages` takes, the largest λ, and their mean, the unit of λ."""
 
 
 def random_features(
@@ -157,10 +157,10 @@ _DATA = "x ~ N(0, I), P(y = 1 | x) = f₀(⟨β₀, x⟩), f₀ not decreasing; 
 _PROPORTIONAL = "N, n, d → ∞ with N/d → ψ₁, n/d → ψ₂"
 _BELOW = "below the separability threshold: margin 0, a = 0, error 1/2"
 
+_claim = partial(Claim, fidelity="limit", problem=LinearLabels, citations=(PAPER,), arguments=("psi1", "psi2"))
+
 CLAIMS = (
-    Claim(
-        fidelity="limit",
-        problem=LinearLabels,
+    _claim(
         regime=RandomFeatures,
         title="max-margin",
         theorem=THEOREM,
@@ -172,50 +172,38 @@ CLAIMS = (
             _PROPORTIONAL,
             _BELOW,
         ),
-        arguments=("psi1", "psi2"),
         compute=at_ratios(random_features),
         tolerance=_RESIDUAL,
         example=lambda d: (LinearLabels(4.0), RandomFeatures("relu")),
         rate=0.5,
         method="margin",
     ),
-    Claim(
-        fidelity="limit",
-        problem=LinearLabels,
+    _claim(
         regime=IsotropicFeatures,
         title="max-margin",
         theorem=THEOREM,
-        citations=(PAPER,),
         assumptions=(_DATA, "u ~ N(0, I)", _PROPORTIONAL, _BELOW),
-        arguments=("psi1", "psi2"),
         compute=at_ratios(given_features),
         tolerance=_RESIDUAL,
         example=lambda d: (LinearLabels(4.0), IsotropicFeatures()),
         rate=0.5,
         method="margin",
     ),
-    Claim(
-        fidelity="limit",
-        problem=LinearLabels,
+    _claim(
         regime=GaussianFeatures,
         title="max-margin",
         theorem=THEOREM,
-        citations=(PAPER,),
         assumptions=(_DATA, "u ~ N(0, Σ), its spectrum and alignment with the score given", _PROPORTIONAL, _BELOW),
-        arguments=("psi1", "psi2"),
         compute=at_ratios(given_features),
         tolerance=_RESIDUAL,
         example=lambda d: (LinearLabels(4.0), GaussianFeatures(np.array([0.5, 2.0]))),
         rate=0.5,
         method="margin",
     ),
-    Claim(
-        fidelity="limit",
-        problem=LinearLabels,
+    _claim(
         regime=Bayes,
         title="Bayes error",
         theorem="by definition",
-        citations=(PAPER,),
         assumptions=(_DATA,),
         arguments=(),
         compute=at_ratios(bayes),

@@ -6,7 +6,7 @@ are three, for (μ, v, t), and an explicit norm (docs/max-margin.md):
 
     P₀ = ψA,     F C = √ψ A,     E₁ C = ψA v(1 − B),       ρ = vB/C,    C² = (A + tA′) + v²(B + tB′ − B²),
 
-A(t) and B(t) from `margin_spectrum`; P₀ = P(x > 0), F² = E[x₊²] and E₁ = E[x₊T] for x = μ − ρT − Z from `margin_loss`.
+A(t) and B(t) from `spectrum`; P₀ = P(x > 0), F² = E[x₊²] and E₁ = E[x₊T] for x = μ − ρT − Z from `loss`.
 They are the conditions of a concave maximisation, so that a solution with t > 0 and μ > 0 is its maximum: there is no
 other for Newton's method to find.
 """
@@ -228,26 +228,26 @@ def curve(
     for k in range(psi.size):
         seen = min(1.0, averages(0.0, law[k], points)[4])
         out[k, 0] = seen
-        found = False
+        solved = False
         for guess in range(2):
-            if guess and last >= 0 and not found:
+            if guess and last >= 0 and not solved:
                 for j in range(3):  # a cubic through the last four, where they are neighbours of this one
                     y[k, j] = y[last, j]
                     if run > 3:
                         y[k, j] += 3.0 * y[last, j] - 6.0 * y[last - 1, j] + 4.0 * y[last - 2, j] - y[last - 3, j]
                     elif run > 2:
                         y[k, j] += 2.0 * y[last, j] - 3.0 * y[last - 1, j] + y[last - 2, j]
-            if y[k, 2] > 0.0 and not found:
-                found = newton(y[k], psi[k], law[k], points, T, p)
-        if not found:
+            if y[k, 2] > 0.0 and not solved:
+                solved = newton(y[k], psi[k], law[k], points, T, p)
+        if not solved:
             least, steepness[k], c = threshold(seen, c, T, p)
             if psi[k] <= least:
                 status[k], run = 0.0, 0
                 continue
-            found = descend(y[k], psi[k], widest[k], law[k], points, T, p)
-        status[k] = 1.0 if found else -1.0
-        run = run + 1 if found else 0
-        if found:
+            solved = descend(y[k], psi[k], widest[k], law[k], points, T, p)
+        status[k] = 1.0 if solved else -1.0
+        run = run + 1 if solved else 0
+        if solved:
             last = k
             results(y[k], psi[k], law[k], points, T, p, out[k, 1:])
             steepness[k] = out[k, 2] / out[k, 3]

@@ -60,8 +60,8 @@ def separability_threshold(
     --------
     >>> f"{separability_threshold(LinearLabels(1.0), IsotropicFeatures()).ratio:.7f}"
     '0.4389391'
-    >>> found = separability_threshold(LinearLabels(4.0), RandomFeatures("relu"), psi2=2.0)
-    >>> f"N/d = {found.psi1:.4f}, N/n = {found.ratio:.4f}"
+    >>> threshold = separability_threshold(LinearLabels(4.0), RandomFeatures("relu"), psi2=2.0)
+    >>> f"N/d = {threshold.psi1:.4f}, N/n = {threshold.ratio:.4f}"
     'N/d = 0.8062, N/n = 0.4031'
     """
     if not isinstance(problem, LinearLabels):
@@ -77,10 +77,10 @@ def separability_threshold(
         if not np.all((axis >= 1e-9) & (axis <= 1e9)):
             raise InvalidParameter.of(_OWNER, name, "be between 1e-9 and 1e9", f"{np.max(axis):g}")
         find = _largest_samples if name == "psi1" else _smallest_width
-        found = np.array([find(problem, regime, one) for one in np.atleast_1d(axis).tolist()])
+        rows = np.array([find(problem, regime, value) for value in np.atleast_1d(axis).tolist()])
         other, dims = ("psi2", "psi1")[name == "psi2"], (name,) if axis.ndim else ()
         coordinates: dict[str, tuple[tuple[str, ...], Any]] = {name: (dims, axis)}
-        columns = dict(zip((other, "ratio", "seen"), found.T, strict=True))
+        columns = dict(zip((other, "ratio", "seen"), rows.T, strict=True))
     elif isinstance(regime, (IsotropicFeatures, GaussianFeatures)):
         if arguments:
             must = "be left out: the threshold of given features is a value of N/n"

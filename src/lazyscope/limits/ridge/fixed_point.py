@@ -62,13 +62,13 @@ class FixedPoint:
 
     @property
     def a(self) -> FloatArray:
-        """What 𝓔₀ has become: δ₁δ₂ + g(δ₁/ψ₂ + δ₂/ψ₁)."""
+        """The denominator of both errors, the paper's 𝓔₀: δ₁δ₂ + g(δ₁/ψ₂ + δ₂/ψ₁)."""
         g = self._parts[2]
         return self.delta1 * self.delta2 + g * (self.delta1 / self.psi2 + self.delta2 / self.psi1)
 
     @property
     def _parts(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """1 − r with all its digits, r and g."""
+        """Return 1 − r with all its digits, r and g."""
         rest = 1.0 / (1.0 + self.zeta**2 * self.c)
         r = self.zeta**2 * self.c * rest
         return rest, r, self.c + r * rest
@@ -124,8 +124,8 @@ def solve(zeta: float, psi1: FloatArray, psi2: FloatArray, ridge: FloatArray) ->
     ψ = ∞ and λ̄ = 0 are points like others. It starts at the root for max(ψ₁, ψ₂) = ∞, a quadratic equation: an upper
     bound, exact at λ̄ = 0. A step is about 25 operations on arrays, in blocks that stay in the cache.
 
-    >>> found = solve(1.5, np.array([2.0]), np.array([2.0, 3.0]), np.array([0.1]))
-    >>> found.point.c.round(6), bool(found.residual.max() < 1e-14)
+    >>> solved = solve(1.5, np.array([2.0]), np.array([2.0, 3.0]), np.array([0.1]))
+    >>> solved.point.c.round(6), bool(solved.residual.max() < 1e-14)
     (array([0.794798, 0.92648 ]), True)
     """
     shape = np.broadcast_shapes(psi1.shape, psi2.shape, ridge.shape)

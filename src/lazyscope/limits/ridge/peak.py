@@ -83,8 +83,8 @@ def vanishing_peak(problem: Problem, regime: Regime, *, psi2: Any = None, ridge:
         rows = [_meeting(target, zeta, float(value), None) for value in argument.ravel()]
     else:
         rows = [_meeting(target, zeta, None, float(value) / b_star**2) for value in argument.ravel()]
-    found = np.array(rows).reshape(*argument.shape, 4)
-    values = {"psi1": found[..., 0], "psi2": found[..., 1], "ridge": found[..., 2] * b_star**2, "risk": found[..., 3]}
+    table = np.array(rows).reshape(*argument.shape, 4)
+    values = {"psi1": table[..., 0], "psi2": table[..., 1], "ridge": table[..., 2] * b_star**2, "risk": table[..., 3]}
     dims = (given,) * argument.ndim
     return dataset(
         {given: (dims, argument)},

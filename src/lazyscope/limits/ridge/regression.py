@@ -30,8 +30,8 @@ def random_features(
     """The theorem, at every point of broadcastable arrays: ridge = 0 is λ → 0⁺, ψ = ∞ the wide or large-sample limit.
 
     With ridge = 0 and ψ₁ = ψ₂, the interpolation threshold, bias and variance are infinite. With ridge = 0 and both
-    ψ = ∞ the sizes go first: least squares on all of nature. A constant part of σ is left out (σ is centred): it would
-    fit the constant part of the target, which is zero here, and changes no limit.
+    ψ = ∞ the sizes go first: least squares with infinitely many samples. A constant part of σ is left out (σ is
+    centred): it would fit the constant part of the target, which is zero here, and changes no limit.
 
     Training error, the mean of the squares above at the minimum, is (R + τ²)δ₂² with δ₂ = 1 − h/ψ₂, the limit of
     (λN/d)·Tr (ΦΦᵀ/n + λN/d)⁻¹/n: generalised cross-validation is exact here.
@@ -43,11 +43,11 @@ def random_features(
     zeta, b_star = constants(regime)
     points = float(np.prod(np.broadcast_shapes(psi1.shape, psi2.shape, ridge.shape), dtype=np.float64))
     fits_in_memory(200.0 * points, f"A limit at {points:.3g} points", "Use a coarser grid.")  # 25 numbers a point
-    found = solve(zeta, psi1, psi2, ridge / b_star**2)
+    solved = solve(zeta, psi1, psi2, ridge / b_star**2)
     return {
-        **risks(problem, found.point),
-        "residual": found.residual,
-        "iterations": found.iterations.astype(np.float64),
+        **risks(problem, solved.point),
+        "residual": solved.residual,
+        "iterations": solved.iterations.astype(np.float64),
     }
 
 

@@ -11,7 +11,7 @@ of variance 16L/m, and for ε → 0 with dε/m fixed SGD becomes the diffusion
     dW = −4a(2E + sI)W dt + dZ W,   E[dZ X dZ] = ν(Tr X·I + X)dt,   ν = 16a²εL/m,   da = … + ⟨dZ, K⟩/(2a)
 
 ("homogenised SGD", Paquette et al. 2022), whose risk does not fluctuate for large d. It is walked in steps that do not
-depend on ε: the flow over a step is the closed form of `flow_riccati`, noise comes before and after it, half each. The
+depend on ε: the flow over a step is the closed form of `riccati`, noise comes before and after it, half each. The
 offset s relaxes at the rate 2g, g = 4a²Tr K + (Tr K)² + 1, faster than all else, and is averaged over it; what the step
 size makes of it is Var s = εgL/(m(1 − εg)), so that SGD needs εg < 1.
 """
@@ -30,7 +30,7 @@ _GROWTH, _FIRST, _TOP = 0.02, 0.02, 0.4  # of a step: share of t, at least, and 
 
 
 def second_moment(E: FloatArray, s: float, X: FloatArray) -> FloatArray:
-    """E[r² (xᵀXx) xxᵀ] for r = ⟨E, xxᵀ − I⟩ + s, x ~ N(0, I), symmetric E and X: exact, 10d³ flops.
+    """Return E[r² (xᵀXx) xxᵀ] for r = ⟨E, xxᵀ − I⟩ + s, x ~ N(0, I), symmetric E and X: exact, 10d³ flops.
 
     By E[F xxᵀ] = E[F]I + E[∇²F]. The leading part is L(Tr X·I + 2X) with L = E r² = 2‖E‖² + s².
 
@@ -48,7 +48,7 @@ def second_moment(E: FloatArray, s: float, X: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Some time at one step size."""
+    """A stretch of time at one step size, and its end."""
 
     end: float
     step_size: float
@@ -104,7 +104,7 @@ class Diffusion:
         return _Sums(T, with_b, norm, a, g, a * a * norm - 2.0 * a * with_b + float(self.b @ self.b))
 
     def _risk(self, now: _Sums, step_size: float, t: float) -> float:
-        """2‖E‖² + s² + Var s."""
+        """Return 2‖E‖² + s² + Var s."""
         fast = step_size * now.g
         if fast * (self.batch + 1.0) >= self.batch:  # beyond it the risk would not be finite
             instead = f"Pass a step size below {self.batch / ((self.batch + 1.0) * now.g):.2g}, or use simulate."
@@ -139,7 +139,7 @@ class Diffusion:
         return risk / self.energy
 
     def _squared_error(self, now: _Sums) -> FloatArray:
-        """(E²)_ii."""
+        """Return (E²)_ii."""
         W, a, b = self.W, now.a, self.b
         k, k2 = np.einsum("ij,ij->i", W, W), np.einsum("ij,ij->i", W @ (W.T @ W), W)
         return np.asarray(a * a * k2 - 2.0 * a * b * k + b * b)

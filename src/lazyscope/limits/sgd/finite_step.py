@@ -1,8 +1,8 @@
 """What one-pass SGD does at a finite step size: gradient flow, and the noise of order d·ε/batch on top.
 
 `finite_step` predicts the risk against samples of the paper's protocol (§4 there) without any sample: for trained
-networks by the diffusion that SGD tends to (`finite_step_diffusion`), for the tangent model by a recursion for its
-second moments (`finite_step_linear`). As ε → 0 both are `flow`.
+networks by the diffusion that SGD tends to (`diffusion`), for the tangent model by a recursion for its
+second moments (`linear`). As ε → 0 both are `flow`.
 """
 
 from __future__ import annotations
@@ -149,19 +149,19 @@ def _noise(
         t, risk = np.array(points).T
         return np.asarray(np.exp(np.interp(times, t, np.log(np.maximum(risk, 1e-300)))))
 
-    quiet = walked([Stretch(one.end, 1e-9) for one in noisy], generator(seed, draw, _NOISE), 1.0)
-    found = []
+    quiet = walked([Stretch(part.end, 1e-9) for part in noisy], generator(seed, draw, _NOISE), 1.0)
+    added = []
     for pair in range(paths):
         keys = np.random.SeedSequence(seed, spawn_key=(draw, _NOISE, pair))
         both = [walked(noisy, np.random.default_rng(keys), sign) for sign in (1.0, -1.0)]
-        found.append(0.5 * (both[0] + both[1]) - quiet)
-    return np.array(found)
+        added.append(0.5 * (both[0] + both[1]) - quiet)
+    return np.array(added)
 
 
 def stages(steps: int, step_size: float, decay: Sequence[tuple[float, float]]) -> list[Steps]:
     """Return the steps in stretches of one size.
 
-    >>> [(one.count, one.step_size) for one in stages(100, 0.1, ((0.3, 10.0), (0.1, 20.0)))]
+    >>> [(part.count, part.step_size) for part in stages(100, 0.1, ((0.3, 10.0), (0.1, 20.0)))]
     [(70, 0.1), (20, 0.01), (10, 0.005)]
     """
     must = "be pairs (last share of the steps, divisor), 0 ≤ share ≤ 1 and divisor > 0"

@@ -27,7 +27,7 @@ _HOPELESS = 1e3  # times the risk without noise: what does not come back
 
 @dataclass(frozen=True)
 class Steps:
-    """So many steps of one size."""
+    """A number of steps of one size."""
 
     count: int
     step_size: float
@@ -52,7 +52,7 @@ def tangent_risks(flow: TangentFlow, plan: Sequence[Steps], batch: int, points: 
         raise NoTheorem.of("The limit of SGD", stable, f"the step size {largest:g}", instead)
     share = k.size * k**2 + 2.0 * k * k.sum() + float(k @ k)
     share /= share.sum()  # Σ_j (k_i + k_j)²: how much of the noise is in row i
-    found: list[float] = []
+    risks: list[float] = []
     noise, begin = np.zeros_like(rate), 0
     phase, pairs = np.zeros(flow.rates.size), np.zeros(k.size)  # logarithms of what is left, of modes and of directions
     for part in plan:
@@ -79,10 +79,10 @@ def tangent_risks(flow: TangentFlow, plan: Sequence[Steps], batch: int, points: 
             )
         fast = part.step_size * g
         line /= 1.0 - fast / (batch * (1.0 - fast))  # Var s, s being the fastest of all
-        found += [float(line[p - begin]) for p in inside]
+        risks += [float(line[p - begin]) for p in inside]
         phase, pairs = phase + part.count * mode_step, pairs + part.count * pair_step
         begin = end
-    return np.array(found)
+    return np.array(risks)
 
 
 def _binned(k: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -101,7 +101,7 @@ def _binned(k: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _recursion(
     still: FloatArray, decay: FloatArray, gain: FloatArray, noise: FloatArray, factor: FloatArray
 ) -> FloatArray:
-    """L_n = F_n + Σ_b y_b, y_b ← decay_b y_b + gain_b·factor_n·L_n; `noise` is y, kept for what comes after."""
+    """Return L_n = F_n + Σ_b y_b, with y_b ← decay_b y_b + gain_b·factor_n·L_n; `noise` is y, which is updated."""
     line = np.empty_like(still)
     for n in range(still.size):
         total = still[n]

@@ -49,14 +49,14 @@ def random_features(problem: LinearLabels, regime: RandomFeatures, run: Run) -> 
     W = unit_rows(rng.standard_normal((N, d)))
     X = rng.standard_normal((n, d))  # β₀ along the first axis: nothing else has a direction
     y = labels(problem, X[:, 0], rng)
-    found = solve(features(regime, W, X, rng) * y[:, None])
-    if not found.separable:
-        return _row(found, 0.5)
+    largest = solve(features(regime, W, X, rng) * y[:, None])
+    if not largest.separable:
+        return _row(largest, 0.5)
     if not regime.surrogate:
-        return _row(found, _sampled_error(problem, regime, W, found.a, rng))
+        return _row(largest, _sampled_error(problem, regime, W, largest.a, rng))
     b1, noise = regime.activation.b1, regime.activation.lambda_tilde
-    seen = b1 * (found.a @ W)
-    return _row(found, gaussian_error(problem, float(seen[0]), float(seen @ seen) + noise))
+    seen = b1 * (largest.a @ W)
+    return _row(largest, gaussian_error(problem, float(seen[0]), float(seen @ seen) + noise))
 
 
 def given_features(
@@ -71,11 +71,11 @@ def given_features(
     toward = np.sqrt(share)
     score = G @ toward + np.sqrt(max(0.0, 1.0 - float(share.sum()))) * rng.standard_normal(n)
     y = labels(problem, score, rng)
-    found = solve(G * root * y[:, None])
-    if not found.separable:
-        return _row(found, 0.5)
-    scaled = root * found.a
-    return _row(found, gaussian_error(problem, float(scaled @ toward), float(scaled @ scaled)))
+    largest = solve(G * root * y[:, None])
+    if not largest.separable:
+        return _row(largest, 0.5)
+    scaled = root * largest.a
+    return _row(largest, gaussian_error(problem, float(scaled @ toward), float(scaled @ scaled)))
 
 
 def _spectrum(regime: IsotropicFeatures | GaussianFeatures, N: int) -> tuple[FloatArray, FloatArray]:
@@ -100,7 +100,7 @@ def labels(problem: LinearLabels, score: FloatArray, rng: np.random.Generator) -
 
 
 def gaussian_error(problem: LinearLabels, covariance: float, variance: float) -> float:
-    """P(yf ≤ 0) where (f, S) is Gaussian with this covariance, f of this variance and S of variance one.
+    """Return P(yf ≤ 0) where (f, S) is Gaussian with this covariance, f of this variance and S of variance one.
 
     >>> f"{gaussian_error(LinearLabels(1.0, 'sign'), 1.0, 2.0):.12f}"  # the angle between the two, over π
     '0.250000000000'
@@ -125,14 +125,14 @@ def _sampled_error(
     return total / TESTED
 
 
-def _row(found: HardMargin, error: float) -> dict[str, FloatArray]:
+def _row(largest: HardMargin, error: float) -> dict[str, FloatArray]:
     values = {
         "risk": error,
         "error": error,
-        "margin": found.margin,
-        "separable": float(found.separable),
-        "support": found.support / found.z.size if found.separable else 0.0,
-        "gap": found.gap,
+        "margin": largest.margin,
+        "separable": float(largest.separable),
+        "support": largest.support / largest.z.size if largest.separable else 0.0,
+        "gap": largest.gap,
     }
     return {name: np.asarray(value) for name, value in values.items()}
 

@@ -18,7 +18,7 @@ def unit_rows(X: FloatArray) -> FloatArray:
 
 
 def features(regime: RandomFeatures, W: FloatArray, X: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """σ(⟨w_i, x⟩) − E σ(g) for the rows of X, (n, N), or b₁⟨w_i, x⟩ + b⋆z_i for a surrogate: 2ndN flops."""
+    """Return σ(⟨w_i, x⟩) − E σ(g) for the rows of X, (n, N), or b₁⟨w_i, x⟩ + b⋆z_i for a surrogate: 2ndN flops."""
     sigma, linear = regime.activation, X @ W.T
     if regime.surrogate:
         linear *= sigma.b1

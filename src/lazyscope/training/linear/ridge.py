@@ -23,7 +23,7 @@ from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence.claim import Claim, of_run
 from lazyscope.evidence.reductions import averaged
 from lazyscope.evidence.run import Run
-from lazyscope.numerics.ridge_path import ridge_path
+from lazyscope.numerics.ridge import ridge_path
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
 from lazyscope.training.linear.random_layer import features, unit_rows

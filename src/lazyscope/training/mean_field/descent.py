@@ -43,13 +43,13 @@ def risks(problem: Problem, regime: MeanField, run: Run) -> dict[str, NDArray[An
     sample, mean, scale = Sample.centred(*source.labelled(samples, rng))
     start = generator(seed, number, N)
     rho, path = descend(sample, regime, N, bound=protocol.bound, steps=protocol.steps, rng=start)
-    wanted, found = [], []
+    wanted, predicted = [], []
     for _ in range(_TESTED // _BLOCK):
         X, y = source.fresh(_BLOCK, rng)
         wanted.append(np.asarray(y, dtype=np.float64))
-        found.append(mean + scale * rho(np.asarray(X, dtype=np.float32), regime.activation).astype(np.float64))
+        predicted.append(mean + scale * rho(np.asarray(X, dtype=np.float32), regime.activation).astype(np.float64))
     step, trace = at_points(path, protocol.steps)
-    risk = source.risk(np.concatenate(wanted), np.concatenate(found))
+    risk = source.risk(np.concatenate(wanted), np.concatenate(predicted))
     return {"risk": np.array(risk), "train": np.array(path[-1]), "step": step, "trace": trace}
 
 

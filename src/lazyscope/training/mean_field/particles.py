@@ -79,7 +79,7 @@ class Particles:
         return cls(np.zeros(N, dtype=np.float32), np.asfortranarray(W, dtype=np.float32), np.float32(0.0))
 
     def __call__(self, X: Float32, sigma: Activation) -> Float32:
-        """F on the rows of X."""
+        """Return F on the rows of X."""
         return np.asarray(sigma.at(X @ self.W) @ self.a / np.float32(self.a.size) + self.c, dtype=np.float32)
 
     def mixed(self, other: Particles, share: float) -> tuple[FloatArray, FloatArray, float]:
@@ -131,7 +131,7 @@ def descend(
 
 
 def stable_rate(sample: Sample, sigma: Activation, bound: float) -> float:
-    """1/(2L): L bounds the curvature of the risk in (a, w, c), from σ and σ′ along random directions and E xxᵀ."""
+    """Return 1/(2L); L bounds the risk's curvature in (a, w, c), from σ and σ′ along random directions and E xxᵀ."""
     n, d = sample.X.shape
     X = sample.X[: min(n, 2000)].astype(np.float64)
     w = np.random.default_rng(0).standard_normal((d, 16))
@@ -213,10 +213,10 @@ class Descent:
             np.einsum("ij,ij->j", rho.W, grad_W, out=grad_a)
         self.kept = [self.kept[1], (rho.a.copy(), rho.W.copy(), rho.c)]
         if rate > 0.0:
-            one = np.float32(2.0 * rate / n)
-            grad_W *= one * rho.a
+            length = np.float32(2.0 * rate / n)
+            grad_W *= length * rho.a
             rho.W += grad_W
-            grad_a *= one
+            grad_a *= length
             rho.a += grad_a
             rho.c += np.float32(2.0 * rate / n * sum(totals))
             np.clip(rho.a, -bound, bound, out=rho.a)
@@ -226,7 +226,7 @@ class Descent:
 
 @compiled
 def relu_block(H: Float32, scaled: Float32, r: Float32) -> None:
-    """r_i ← r_i − Σ_j scaled_j h_ij₊, then H ← r_i 1{h_ij > 0}: two passes, both of vector instructions."""
+    """Subtract Σ_j scaled_j h_ij₊ from r_i, then write r_i 1{h_ij > 0} into H: two passes of vector instructions."""
     rows, columns = H.shape
     zero = np.float32(0.0)
     for j in range(columns):

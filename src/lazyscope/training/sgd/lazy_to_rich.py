@@ -12,15 +12,15 @@ import numpy as np
 
 from lazyscope import weights
 from lazyscope.checks import FloatArray
-from lazyscope.errors import InvalidParameter, NotConverged
+from lazyscope.errors import InvalidParameter
 from lazyscope.numerics.blas import threads_for
 from lazyscope.problems import QuadraticTarget
-from lazyscope.progress import report
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, Trained
 from lazyscope.training.sgd import population
+from lazyscope.training.sgd.loop import measured
 from lazyscope.training.sgd.scaled import ScaledNetworks
-from lazyscope.training.sgd.stream import Law, batches, law_of
+from lazyscope.training.sgd.stream import Law, law_of
 from lazyscope.training.sgd.tangent import Tangents
 
 QUANTITIES = {
@@ -77,22 +77,11 @@ def train(
     pack = ScaledNetworks([W0], [width], [size], regime.activation, regime.alpha)
     tangent = Tangents([W0], [width], [size], regime.activation)
     points = np.unique(np.geomspace(1, protocol.steps, _POINTS).round().astype(int))
-    found: list[list[float]] = []
-    rng, clock = weights.generator(seed, number, 0), 0.0
+    rng, where = weights.generator(seed, number, 0), f"α = {regime.alpha:g}"
     with threads_for(law.d * protocol.batch * pack.state.shape[1]):
-        for step, (X, y) in enumerate(batches(law, protocol.batch, protocol.steps, rng)):
-            rate = protocol.rate(1.0, step)
-            clock += rate * size
-            for model in (pack, tangent):
-                model.step(X, y, 1.0 / rate)
-            if step + 1 == points[len(found)]:
-                report(step + 1, 0, f"α = {regime.alpha:g}, step {step + 1:,} of {protocol.steps:,}")
-                if not (pack.healthy().all() and tangent.healthy().all()):
-                    raise NotConverged(
-                        f"SGD diverged at α = {regime.alpha:g}. Pass a smaller step size than {size:.3g}."
-                    )
-                found.append([clock, *measures(law, pack, tangent)])
-    return dict(zip(("time", *QUANTITIES), np.array(found).T, strict=True))
+        both = (pack, tangent)
+        rows = measured(law, both, protocol, rng, points, lambda: measures(law, pack, tangent), where)
+    return dict(zip(("time", *QUANTITIES), rows.T, strict=True))
 
 
 def measures(law: Law, pack: ScaledNetworks, tangent: Tangents) -> list[float]:
@@ -117,5 +106,5 @@ def measures(law: Law, pack: ScaledNetworks, tangent: Tangents) -> list[float]:
 
 
 def _norm(M: FloatArray, c: float) -> float:
-    """‖⟨M, xxᵀ⟩ + c‖ over x ~ N(0, I)."""
+    """Return ‖⟨M, xxᵀ⟩ + c‖ over x ~ N(0, I)."""
     return sqrt(2.0 * float(np.sum(M**2)) + (float(np.trace(M)) + c) ** 2)

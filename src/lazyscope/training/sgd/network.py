@@ -23,7 +23,7 @@ from lazyscope.training.sgd.pack import Int, Pack, add_weighted
 
 
 class Networks(Pack):
-    """4·batch·d·N flops a step and model, and σ and σ′ of batch·N numbers."""
+    """Networks with any activation: 4·batch·d·N flops a step and model, and σ and σ′ of batch·N numbers."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Networks(Pack):
         self.a = np.full(self.state.shape[1], float(fixed_layer), dtype=np.float32)
 
     def outputs(self, X: Float32) -> Float32:
-        """(1/N) Σ a_i σ(⟨w_i,x⟩)."""
+        """Return (1/N) Σ a_i σ(⟨w_i,x⟩)."""
         self.H, q = self.times(X, self.state, "H"), self.empty(X)
         self.values = np.asfortranarray(self.sigma.at(self.H))
         add_weighted(self.values, self.a, self.first, q)
@@ -54,17 +54,17 @@ class Networks(Pack):
         self.subtract(X, slope)
 
     def drop(self, columns: slice) -> None:
-        """Forget second-layer weights, too."""
+        """Remove second-layer weights, too."""
         super().drop(columns)
         self.a = np.delete(self.a, columns)
 
     def healthy(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Ask a as well."""
+        """Say of each model whether all its numbers are finite, a among them."""
         lost = np.concatenate([[0], np.cumsum(~np.isfinite(self.a))])
         return np.asarray(super().healthy() & (lost[self.first[1:]] == lost[self.first[:-1]]))
 
     def form(self, m: int) -> FloatArray | None:
-        """(1/N) W diag(a) Wᵀ, for σ = u²."""
+        """Return (1/N) W diag(a) Wᵀ, for σ = u²."""
         if self.sigma.name != "square":
             return None
         W = self.state[:, self.columns(m)].astype(np.float64)
@@ -74,7 +74,7 @@ class Networks(Pack):
 
 @compiled
 def descend(values: Float32, slope: Float32, D: Float32, first: Int, a: Float32) -> None:
-    """slope_j ← a_j D_m slope_j, then a_j ← a_j − ⟨D_m, values_j⟩, for the columns j of model m."""
+    """Multiply slope_j by a_j D_m, then subtract ⟨D_m, values_j⟩ from a_j, for the columns j of model m."""
     for m in range(len(first) - 1):
         for j in range(first[m], first[m + 1]):
             gradient = values[0, j] * D[0, m]

@@ -6,7 +6,7 @@ population, in closed form; else they are measured on fresh samples.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,11 +25,12 @@ from lazyscope.progress import report
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, Trained
 from lazyscope.training.sgd import population, single
+from lazyscope.training.sgd.loop import walk
 from lazyscope.training.sgd.network import Networks
 from lazyscope.training.sgd.pack import Pack
 from lazyscope.training.sgd.scaled import ScaledNetworks
 from lazyscope.training.sgd.square import SquareNetworks
-from lazyscope.training.sgd.stream import Law, batches, draw, law_of
+from lazyscope.training.sgd.stream import Law, draw, law_of
 from lazyscope.training.sgd.tangent import Tangents
 
 _LOOK = 50  # steps between two looks for a model that has diverged
@@ -54,7 +55,9 @@ def train(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Trac
     trace: list[FloatArray] = []
     test = draw(law, protocol.test, rng)
     alone = protocol.batch == 1 and single.serves(pack)
-    steps = single.walk(law, pack, protocol, rng, points) if alone else _walk(law, pack, protocol, rng)
+    many = (done for done, _ in walk(law, (pack,), protocol, rng))
+    steps = single.walk(law, pack, protocol, rng, points) if alone else many
+    # a model may overflow between two looks at it
     with np.errstate(over="ignore", invalid="ignore"), threads_for(law.d * protocol.batch * pack.state.shape[1]):
         for done in steps:
             if alone or done % _LOOK == 1:
@@ -64,13 +67,6 @@ def train(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Trac
                 trace.append(risks_now(law, pack, *test))
         tested = _tested(law, pack, *draw(law, protocol.test, rng))
     return Trace(points * float(protocol.batch), np.stack(trace, axis=1), tested)
-
-
-def _walk(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Iterator[int]:
-    """Train; yield the number of steps made after each of them. A model may overflow between two looks at it."""
-    for step, (X, y) in enumerate(batches(law, protocol.batch, protocol.steps, rng)):
-        pack.step(X, y, 1.0 / protocol.rate(1.0, step))
-        yield step + 1
 
 
 def risks_now(law: Law, pack: Pack, X: Float32, y: Float32) -> FloatArray:
@@ -138,7 +134,7 @@ def with_protocol(run: Run) -> Run:
 
 
 def _check_scale(problem: QuadraticTarget) -> None:
-    """Unlike those of a linear model, the steps of a network know the scale of the target; float32 holds its square."""
+    """Refuse a target whose square float32 does not hold: unlike a linear model's, a network's steps see its scale."""
     largest = float(np.max(np.abs(problem.B)))
     if not _SMALLEST <= largest <= 1.0 / _SMALLEST:
         must = f"have its largest entry between {_SMALLEST:g} and {1.0 / _SMALLEST:g} for SGD of a network in float32"
@@ -154,12 +150,12 @@ def finite_size(result: dict[str, Any]) -> FloatArray:
     steps, too, is larger before the decay than after it.
     """
     samples, trace = result["samples"], result["trace"]
-    quarter = np.array([np.interp(np.log(samples[-1] / 4.0), np.log(samples), one) for one in trace])
+    quarter = np.array([np.interp(np.log(samples[-1] / 4.0), np.log(samples), line) for line in trace])
     return np.asarray(np.maximum(quarter - trace[:, -1], 0.0))
 
 
 def _fits(d: int, widths: Sequence[int], protocol: SGD) -> None:
-    """State, weights and buffers: (3d + 3·batch) floats a column, and as much again to test on a block."""
+    """Refuse what does not fit: (3d + 3·batch) floats a column, and as much again to test on a block."""
     columns = len(protocol.step_sizes) * sum(widths)
     memory = 4.0 * columns * (3.0 * d + 3.0 * max(protocol.batch, _BLOCK)) + 4.0 * d * protocol.test
     many = f"{len(widths)} widths at {len(protocol.step_sizes)} step sizes"

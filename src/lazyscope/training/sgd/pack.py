@@ -62,7 +62,7 @@ class Pack(ABC):
         return None
 
     def columns(self, m: int) -> slice:
-        """Which columns are model m's."""
+        """Return the columns of model m."""
         return slice(int(self.first[m]), int(self.first[m + 1]))
 
     def healthy(self) -> NDArray[np.bool_]:
@@ -78,7 +78,7 @@ class Pack(ABC):
         self.first[m + 1 :] -= self.first[m + 1] - self.first[m]
 
     def drop(self, columns: slice) -> None:
-        """Forget columns."""
+        """Remove columns of a model that has diverged."""
         self.state = np.asfortranarray(np.delete(self.state, columns, axis=1))
 
     def buffer(self, name: str, rows: int, columns: int) -> Float32:
@@ -89,7 +89,7 @@ class Pack(ABC):
         return kept
 
     def times(self, X: Float32, state: Float32, name: str) -> Float32:
-        """X state, in Fortran order: 2·batch·d·columns flops."""
+        """Return the product of X and `state`, in Fortran order: 2·batch·d·columns flops."""
         out = self.buffer(name, len(X), state.shape[1])
         gemm(1.0, X.T, state, 0.0, out, trans_a=True)
         return out
@@ -105,7 +105,7 @@ class Pack(ABC):
 
 @compiled
 def add_squares(H: Float32, first: Int, q: Float32) -> None:
-    """q_m += Σ_j H_j² over the columns j of model m."""
+    """Add Σ_j H_j² over the columns j of model m to q_m."""
     for m in range(len(first) - 1):
         for j in range(first[m], first[m + 1]):
             for i in range(H.shape[0]):
@@ -114,7 +114,7 @@ def add_squares(H: Float32, first: Int, q: Float32) -> None:
 
 @compiled
 def add_products(H: Float32, shared: Int, K: Float32, first: Int, q: Float32) -> None:
-    """q_m += Σ_j H_s(j) K_j over the columns j of model m; s(j) is the column of H that j shares with others."""
+    """Add Σ_j H_s(j) K_j over the columns j of model m to q_m; s(j) is the column of H that j shares with others."""
     for m in range(len(first) - 1):
         for j in range(first[m], first[m + 1]):
             for i in range(K.shape[0]):
@@ -123,7 +123,7 @@ def add_products(H: Float32, shared: Int, K: Float32, first: Int, q: Float32) ->
 
 @compiled
 def add_weighted(H: Float32, a: Float32, first: Int, q: Float32) -> None:
-    """q_m += Σ_j a_j H_j over the columns j of model m."""
+    """Add Σ_j a_j H_j over the columns j of model m to q_m."""
     for m in range(len(first) - 1):
         for j in range(first[m], first[m + 1]):
             for i in range(H.shape[0]):
@@ -132,7 +132,7 @@ def add_weighted(H: Float32, a: Float32, first: Int, q: Float32) -> None:
 
 @compiled
 def scale(H: Float32, D: Float32, first: Int) -> None:
-    """H_j ← D_m H_j for the columns j of model m."""
+    """Multiply H_j by D_m for the columns j of model m."""
     for m in range(len(first) - 1):
         for j in range(first[m], first[m + 1]):
             for i in range(H.shape[0]):
@@ -141,7 +141,7 @@ def scale(H: Float32, D: Float32, first: Int) -> None:
 
 @compiled
 def scaled(H: Float32, shared: Int, D: Float32, first: Int, Z: Float32) -> None:
-    """Z_j ← D_m H_s(j) for the columns j of model m."""
+    """Write D_m H_s(j) into Z_j for the columns j of model m."""
     for m in range(len(first) - 1):
         for j in range(first[m], first[m + 1]):
             for i in range(H.shape[0]):

@@ -26,7 +26,7 @@ from lazyscope.training.sgd.tangent import Tangents
 
 
 class ScaledNetworks(Tangents):
-    """6·batch·d·N flops a step and model, and σ and σ′ of batch·N numbers."""
+    """Networks with an output scale: 6·batch·d·N flops a step and model, and σ and σ′ of batch·N numbers."""
 
     def __init__(
         self,
@@ -41,33 +41,33 @@ class ScaledNetworks(Tangents):
         self.alpha = alpha
 
     def outputs(self, X: Float32) -> Float32:
-        """(α/N) Σ [σ(⟨w_i,x⟩) − σ(⟨w_i⁰,x⟩)]."""
+        """Return (α/N) Σ [σ(⟨w_i,x⟩) − σ(⟨w_i⁰,x⟩)]."""
         H, K, q = self.times(X, self.fixed, "H"), self.times(X, self.state, "K"), self.empty(X)
-        one = self.state.dtype.type
+        number = self.state.dtype.type
         before = np.asfortranarray(H[:, self.shared])
-        now = before + K * one(1.0 / self.alpha)
+        now = before + K * number(1.0 / self.alpha)
         if self.sigma.name == "square":
             values = K * (before + now)  # α(h² − h₀²) without the cancellation
         else:
-            values = np.asfortranarray(one(self.alpha) * (self.sigma.at(now) - self.sigma.at(before)))
+            values = np.asfortranarray(number(self.alpha) * (self.sigma.at(now) - self.sigma.at(before)))
         self.slope = np.asfortranarray(self.sigma.slope_at(now))
-        add_weighted(values, np.ones(values.shape[1], dtype=one), self.first, q)
+        add_weighted(values, np.ones(values.shape[1], dtype=number), self.first, q)
         q /= self.N
         return q
 
     def move(self, X: Float32, r: Float32, rate: Float32) -> None:
-        """V ← V − XᵀDσ′(XW)."""
+        """Subtract XᵀDσ′(XW) from V."""
         scale(self.slope, r * (rate * rate.dtype.type(2.0 / len(r))), self.first)
         self.subtract(X, self.slope)
 
     def step(self, X: Float32, y: Float32, divisor: float) -> None:
-        """Make one step; c by 1 + 1/α."""
+        """Make one step, in which the gradient of c is multiplied by 1 + 1/α."""
         before = self.c.copy()
         super().step(X, y, divisor)
         self.c += (self.c - before) * self.c.dtype.type(1.0 / self.alpha)
 
     def form(self, m: int) -> FloatArray | None:
-        """(W₀Vᵀ + VW₀ᵀ + VVᵀ/α)/N, for σ = u²."""
+        """Return (W₀Vᵀ + VW₀ᵀ + VVᵀ/α)/N, for σ = u²."""
         linear = super().form(m)
         if linear is None:
             return None

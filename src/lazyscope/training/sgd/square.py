@@ -35,7 +35,7 @@ def compressed(W: Float32) -> Float32:
 
 
 class SquareNetworks(Pack):
-    """4·batch·d·min(N, d) flops a step and model."""
+    """Networks with σ = u²: 4·batch·d·min(N, d) flops a step and model."""
 
     def __init__(
         self, starts: Sequence[Float32], widths: Sequence[int], step_sizes: Sequence[float], fixed_layer: bool = False
@@ -46,25 +46,25 @@ class SquareNetworks(Pack):
         self.a = np.full(len(starts), float(fixed_layer), dtype=np.float32)
 
     def outputs(self, X: Float32) -> Float32:
-        """(a/N) Σ⟨w_i,x⟩²."""
+        """Return (a/N) Σ⟨w_i,x⟩²."""
         self.H, self.q = self.times(X, self.state, "H"), self.empty(X)
         add_squares(self.H, self.first, self.q)
         self.q /= self.N
         return np.asarray(self.a * self.q)
 
     def move(self, X: Float32, r: Float32, rate: Float32) -> None:
-        """W ← (I − aXᵀDX)W, and a by its gradient."""
-        one = self.a.dtype.type
-        scale(self.H, r * (self.a * rate * one(4.0 / len(r))), self.first)
+        """Replace W by (I − aXᵀDX)W, and move a by its gradient."""
+        number = self.a.dtype.type
+        scale(self.H, r * (self.a * rate * number(4.0 / len(r))), self.first)
         if not self.fixed_layer:
-            self.a -= rate * one(2.0) * (r * self.q).mean(axis=0)
+            self.a -= rate * number(2.0) * (r * self.q).mean(axis=0)
         self.subtract(X, self.H)
 
     def form(self, m: int) -> FloatArray:
-        """(a/N) WWᵀ."""
+        """Return (a/N) WWᵀ."""
         W = self.state[:, self.columns(m)].astype(np.float64)
         return np.asarray(float(self.a[m] / self.N[m]) * (W @ W.T))
 
     def healthy(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Ask a as well."""
+        """Say of each model whether all its numbers are finite, a among them."""
         return super().healthy() & np.isfinite(self.a)

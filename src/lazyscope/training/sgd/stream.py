@@ -42,7 +42,7 @@ class Law:
 
     @property
     def energy(self) -> float:
-        """The risk of the best constant, 0."""
+        """The risk of the best constant, which is 0."""
         return 1.0 if self.gamma is None else 2.0 * float(self.gamma @ self.gamma)
 
 

@@ -24,7 +24,7 @@ from lazyscope.training.sgd.square import compressed
 
 
 class Tangents(Pack):
-    """At most 6·batch·d·N flops a step and model, 4 with many step sizes (min(N, d) for N where σ = u²)."""
+    """Tangent models: at most 6·batch·d·N flops a step, 4 with many step sizes (min(N, d) for N where σ = u²)."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Tangents(Pack):
         self.shared = np.concatenate([offset[id(W)] + np.arange(len(distinct[id(W)])) for W in weights])
 
     def outputs(self, X: Float32) -> Float32:
-        """(1/N) Σ σ′(⟨w_i,x⟩)⟨v_i,x⟩."""
+        """Return (1/N) Σ σ′(⟨w_i,x⟩)⟨v_i,x⟩."""
         H, K, q = self.times(X, self.fixed, "H"), self.times(X, self.state, "K"), self.empty(X)
         self.slope = np.asfortranarray(self.sigma.slope_at(H))
         add_products(self.slope, self.shared, K, self.first, q)
@@ -55,18 +55,18 @@ class Tangents(Pack):
         return q
 
     def move(self, X: Float32, r: Float32, rate: Float32) -> None:
-        """V ← V − XᵀDσ′(XW)."""
+        """Subtract XᵀDσ′(XW) from V."""
         Z = self.buffer("Z", len(X), self.state.shape[1])
         scaled(self.slope, self.shared, r * (rate * rate.dtype.type(2.0 / len(r))), self.first, Z)
         self.subtract(X, Z)
 
     def drop(self, columns: slice) -> None:
-        """Forget what the columns share, too."""
+        """Remove what the columns share, too."""
         super().drop(columns)
         self.shared = np.delete(self.shared, columns)
 
     def form(self, m: int) -> FloatArray | None:
-        """(WVᵀ + VWᵀ)/N, for σ = u²."""
+        """Return (WVᵀ + VWᵀ)/N, for σ = u²."""
         if self.sigma.name != "square":
             return None
         here = self.columns(m)

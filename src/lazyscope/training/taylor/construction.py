@@ -56,7 +56,7 @@ class Monomial:
         object.__setattr__(self, "p", whole_number(self.p, "Monomial", "p", least=2))
 
     def __call__(self, X: FloatArray) -> FloatArray:
-        """α(βᵀx)^p at the rows of X."""
+        """Return α(βᵀx)^p at the rows of X."""
         return np.asarray(self.alpha * (X @ self.beta) ** self.p)
 
     def second_moment(self, sigma: Activation, Bx: float) -> float:
@@ -77,7 +77,7 @@ class Monomial:
 def monomials(problem: RidgeMonomial | SparseParity) -> tuple[Monomial, ...]:
     """Return the monomials whose sum is the target; 2-XOR is x₁x₂ = ((x₁ + x₂)² − (x₁ − x₂)²)/4.
 
-    >>> [(one.alpha, one.beta.tolist(), one.p) for one in monomials(SparseParity(3))]
+    >>> [(term.alpha, term.beta.tolist(), term.p) for term in monomials(SparseParity(3))]
     [(0.25, [1.0, 1.0, 0.0], 2), (-0.25, [1.0, -1.0, 0.0], 2)]
     """
     if isinstance(problem, RidgeMonomial):
@@ -136,13 +136,13 @@ def express(model: TaylorModel, terms: Sequence[Monomial], rng: np.random.Genera
             raise InvalidParameter.of("express", "terms", f"have β of length d = {model.d}", len(term.beta))
         a = _coefficients(model, term)
         roots = 2.0 * model.m**-0.25 * np.sqrt(np.concatenate([np.maximum(a, 0.0), np.maximum(-a, 0.0)]))
-        one = roots[:, None] * term.beta
-        W += flipped(one, random_signs(model.m, rng)) if number else one
+        moved = roots[:, None] * term.beta
+        W += flipped(moved, random_signs(model.m, rng)) if number else moved
     return W
 
 
 def _coefficients(model: TaylorModel, term: Monomial) -> FloatArray:
-    """a(w_{0,r}) for r ≤ m/2."""
+    """Return a(w_{0,r}) for r ≤ m/2."""
     q, length = term.p - 2, float(np.linalg.norm(term.beta))
     v = np.asarray(model.W0[: model.m // 2] @ term.beta, dtype=np.float64) * (model.Bx / length)
     polynomial = hermite_functions(v, q)[q] / root_density(v)
@@ -151,7 +151,7 @@ def _coefficients(model: TaylorModel, term: Monomial) -> FloatArray:
 
 
 def expected_norm(terms: Sequence[Monomial], sigma: Activation, Bx: float) -> float:
-    """E‖W⋆‖⁴_{2,4}: of a sum the sum where no neuron serves two, else the bound (Σ_j (E‖W_j‖⁴)^{1/4})⁴.
+    """Return E‖W⋆‖⁴_{2,4}: for a sum the sum where no neuron serves two, else the bound (Σ_j (E‖W_j‖⁴)^{1/4})⁴.
 
     For p = 2 the a(w₀) are constants, and a monomial has the neurons of one half alone.
 
@@ -165,5 +165,5 @@ def expected_norm(terms: Sequence[Monomial], sigma: Activation, Bx: float) -> fl
 
 
 def norm_bound(terms: Sequence[Monomial], Bx: float, delta: float) -> float:
-    """Theorem 7's bound on ‖W⋆‖⁴_{2,4}, of a sum by the triangle inequality, δ shared evenly."""
+    """Return Theorem 7's bound on ‖W⋆‖⁴_{2,4}, of a sum by the triangle inequality, δ shared evenly."""
     return sum(sqrt(sqrt(term.bound(Bx, delta / len(terms)))) for term in terms) ** 4

@@ -47,7 +47,7 @@ class Descent:
             object.__setattr__(self, name, value)
 
     def length(self, step: int) -> float:
-        """η_t, the length of a step over R."""
+        """Return η_t, the length of a step over R."""
         return self.first * (1.0 - step / self.steps)
 
 
@@ -122,5 +122,5 @@ def settle(risk: Risk, W: Array, steps: int = 500) -> Array:
         return here.value, here.gradient().ravel()
 
     options = {"maxiter": steps, "gtol": 1e-9, "ftol": 1e-15, "maxcor": 20}
-    found = minimize(value, np.asarray(W, dtype=np.float64).ravel(), jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(found.x.reshape(shape))
+    minimum = minimize(value, np.asarray(W, dtype=np.float64).ravel(), jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(minimum.x.reshape(shape))

@@ -6,7 +6,7 @@ products are
     K_k(x, x′) = (1/m) Σ_r c_k(w_{0,r}·x) c_k(w_{0,r}·x′) ⟨x, x′⟩^k:
 
 k = 1 is the neural tangent kernel, k = 2 the kernel of quadratic features, which forgets that the tensors have rank
-one. `exact.infinite_width` has the limit m → ∞, `kernel_fits` what is done with either.
+one. `population.infinite_width` has the limit m → ∞; `krylov.kernel_ridge` and `kernel_margin` fit with either.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FiniteWidthKernel:
         object.__setattr__(self, "order", whole_number(self.order, "FiniteWidthKernel", "order"))
 
     def __call__(self, X: Array, Z: Array | None = None) -> FloatArray:
-        """K_k(x, z) for the rows of X and Z, (n, n′); Z is X where it is left out."""
+        """Return K_k(x, z) for the rows of X and Z, (n, n′); Z is X where it is left out."""
         X = on_sphere(X, self.model.Bx, "FiniteWidthKernel")
         Z = X if Z is None else on_sphere(Z, self.model.Bx, "FiniteWidthKernel")
         size = 8.0 * (len(X) * len(Z) + (len(X) + len(Z)) * self.model.m * (self.order + 1))
@@ -50,6 +50,6 @@ class FiniteWidthKernel:
         return np.asarray(K, dtype=np.float64)
 
     def _features(self, X: Array) -> FloatArray:
-        """c_k(w_{0,r}·x_i)/√m, (m, n)."""
+        """Return c_k(w_{0,r}·x_i)/√m, (m, n)."""
         u = np.asarray(self.model.W0 @ X.T, dtype=np.float64)
         return np.asarray(taylor_coefficients(self.model.sigma, u, self.order)[self.order] / np.sqrt(self.model.m))

@@ -50,24 +50,22 @@ class Inequality:
 
     @property
     def slack(self) -> float:
-        """What is left between the sides: the convexity of ℓ makes it positive."""
+        """Right side less left side; the convexity of ℓ makes it positive."""
         return self.right + self.error - self.left
 
     @property
     def holds(self) -> bool:
-        """Whether it holds, up to rounding."""
+        """Whether the statement holds, up to rounding."""
         return self.slack >= -1e-10 * (abs(self.left) + abs(self.right) + abs(self.error))
 
 
 @dataclass(frozen=True)
 class Landscape:
-    """Lemma 1 (`clean`), Theorem 2 (`network`) and Corollary 3 (`regularized`) at one point; the risks there; OPT."""
+    """Lemma 1 (`clean`), Theorem 2 (`network`) and Corollary 3 (`regularized`) at one point, and OPT."""
 
     clean: Inequality
     network: Inequality
     regularized: Inequality
-    risk_clean: float
-    risk_network: float
     OPT: float
 
 
@@ -85,8 +83,8 @@ def landscape(
     >>> problem, rng = SparseParity(4), np.random.default_rng(0)
     >>> model = TaylorModel.symmetric(200, 4, "relu3", rng, Bx=problem.Bx)
     >>> W_star = express(model, monomials(problem), rng)
-    >>> found = landscape(Risk(model, *problem.sample(50, rng)), 0.5 * W_star, W_star, rng, lam=1e-4)
-    >>> found.clean.holds, found.network.holds, found.regularized.holds
+    >>> sides = landscape(Risk(model, *problem.sample(50, rng)), 0.5 * W_star, W_star, rng, lam=1e-4)
+    >>> sides.clean.holds, sides.network.holds, sides.regularized.holds
     (True, True, True)
     """
     signs = whole_number(signs, "landscape", "signs", least=2)
@@ -102,8 +100,7 @@ def landscape(
     # left − right of the network, over that of the clean risk: what the coupling costs
     apart = abs(float(np.mean(at_network.left - at_network.right(OPT))) - (lemma.left - lemma.right))
     theorem = at_network.inequality(OPT, error + apart, float("nan"))
-    means = float(at_clean.value.mean()), float(at_network.value.mean())
-    return Landscape(lemma, theorem, _regularized(theorem, W, W_star, lam), *means, OPT)
+    return Landscape(lemma, theorem, _regularized(theorem, W, W_star, lam), OPT)
 
 
 def clean_error(clean: Point, W_star: Array) -> tuple[float, float]:
@@ -118,7 +115,7 @@ def clean_error(clean: Point, W_star: Array) -> tuple[float, float]:
 
 @dataclass(frozen=True, eq=False)
 class _Sides:
-    """For each Σ: the closed left side, ⟨∇L, W⟩, L, and left sides at single Σ′, (Σ, Σ′)."""
+    """Return for each Σ: the closed left side, ⟨∇L, W⟩, L, and left sides at single Σ′, (Σ, Σ′)."""
 
     left: FloatArray
     along: FloatArray
@@ -138,7 +135,7 @@ class _Sides:
 
 
 def _sides(points: Iterable[Point], W_star: Array, rng: np.random.Generator, each: int) -> _Sides:
-    """Go through the points one by one: each holds tables of m × n numbers."""
+    """Return both sides at all points, visited one by one, as each holds tables of m × n numbers."""
     rows = []
     for point in points:
         tried = [point.curvature(flipped(W_star, random_signs(len(W_star), rng))) for _ in range(each)]

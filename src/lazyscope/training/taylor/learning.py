@@ -73,15 +73,15 @@ def fitted(
 def measured(problem: Target, fit: Fit, X: FloatArray, rng: np.random.Generator) -> float:
     """Return the risk on fresh inputs; a randomised network draws new signs for every block of them."""
     parts = range(0, len(X), _TESTED_AT_ONCE)
-    found = np.concatenate([fit.predict(X[start : start + _TESTED_AT_ONCE], rng) for start in parts])
-    return scored(problem, problem.target(X), found)
+    predicted = np.concatenate([fit.predict(X[start : start + _TESTED_AT_ONCE], rng) for start in parts])
+    return scored(problem, problem.target(X), predicted)
 
 
-def scored(problem: Target, wanted: FloatArray, found: FloatArray) -> float:
+def scored(problem: Target, wanted: FloatArray, predicted: FloatArray) -> float:
     """Return the classification error over ½ (parity), or the squared error over the target's variance (monomial)."""
     if problem.classification:
-        return 2.0 * float(np.mean(np.where(found < 0, -1.0, 1.0) != wanted))
-    return float(np.mean((found - wanted) ** 2) / np.var(wanted))
+        return 2.0 * float(np.mean(np.where(predicted < 0, -1.0, 1.0) != wanted))
+    return float(np.mean((predicted - wanted) ** 2) / np.var(wanted))
 
 
 def _what(regime: Network) -> tuple[int | None, bool]:

@@ -102,21 +102,21 @@ class TaylorModel:
     # -- values ----------------------------------------------------------------------------------------------
 
     def piece(self, k: int, W: Array, X: Array) -> FloatArray:
-        """f^{(k)}_W at the rows of X; k = 0 is f_{W₀}, zero under the symmetric initialisation."""
+        """Return f^{(k)}_W at the rows of X; k = 0 is f_{W₀}, zero under the symmetric initialisation."""
         return self.expand(W, X, (k,), derivatives=0).values
 
     def truncated(self, order: int, W: Array, X: Array) -> FloatArray:
-        """f^{(1)} + … + f^{(order)}, the Taylor model without f_{W₀}."""
+        """Return f^{(1)} + … + f^{(order)}, the Taylor model without f_{W₀}."""
         return self.expand(W, X, upto(order), derivatives=0).values
 
     def network(self, W: Array, X: Array) -> FloatArray:
-        """f_{W₀+W}, the network itself."""
+        """Return f_{W₀+W}, the network itself."""
         return self.expand(W, X, None, derivatives=0).values
 
     # -- derivatives in W --------------------------------------------------------------------------------------
 
     def gradient(self, orders: int | Iterable[int] | None, W: Array, X: Array, g: Array) -> Array:
-        """∇_W Σ_i g_i f(x_i), shape (m, d), for f = Σ_{k ∈ orders} f^{(k)}, or the network where orders is None."""
+        """Return ∇_W Σ_i g_i f(x_i), (m, d), for f = Σ_{k ∈ orders} f^{(k)}, or the network where orders is None."""
         return self.expand(W, X, orders).gradient(g)
 
     def expand(
@@ -190,26 +190,26 @@ class Expansion:
         return self._scaled(self.D @ (np.asarray(g, dtype=self.X.dtype)[:, None] * self.X))
 
     def along(self, V: Array) -> FloatArray:
-        """⟨∇_W f(x_i), V⟩ for each sample."""
+        """Return ⟨∇_W f(x_i), V⟩ for each sample."""
         Z = self.model._displacement(V) @ self.X.T
         Z *= self.D
         return np.asarray(self.model.a @ Z, dtype=np.float64) / sqrt(self.model.m)
 
     def hessian_product(self, g: Array, V: Array) -> Array:
-        """∇²_W (Σ_i g_i f(x_i)) [V], (m, d): each neuron sees its own row of V alone."""
+        """Return ∇²_W (Σ_i g_i f(x_i)) [V], (m, d): each neuron sees its own row of V alone."""
         Z = self.model._displacement(V) @ self.X.T
         Z *= self.E
         return self._scaled(Z @ (np.asarray(g, dtype=self.X.dtype)[:, None] * self.X))
 
     def curvature(self, V: Array) -> FloatArray:
-        """∇²_W f(x_i)[V, V] for each sample."""
+        """Return ∇²_W f(x_i)[V, V] for each sample."""
         Z = self.model._displacement(V) @ self.X.T
         np.square(Z, out=Z)
         Z *= self.E
         return np.asarray(self.model.a @ Z, dtype=np.float64) / sqrt(self.model.m)
 
     def along_over_signs(self, V: Array) -> FloatArray:
-        """E_Σ′ ⟨∇_W f(x_i), VΣ′⟩² over independent signs Σ′, for each sample, in closed form: Σ_r ⟨∂f/∂w_r, v_r⟩²."""
+        """Return E_Σ′ ⟨∇_W f(x_i), VΣ′⟩² over independent signs Σ′, for each sample: Σ_r ⟨∂f/∂w_r, v_r⟩²."""
         Z = self.model._displacement(V) @ self.X.T
         Z *= self.D
         np.square(Z, out=Z)
@@ -241,7 +241,7 @@ def _kept(orders: int | Iterable[int]) -> NDArray[np.float64]:
 
 
 def _block(model: TaylorModel, W: Array, XT: Array, kept: FloatArray, rows: slice, tables: list[Array]) -> FloatArray:
-    """Σ_r a_r v_ri over the neurons of one block, in float64; D and E of the block into their tables."""
+    """Return Σ_r a_r v_ri over the neurons of one block, in float64; write D and E of the block into their tables."""
     u, z = scratch(2, rows.stop - rows.start, XT.shape[1], XT.dtype)
     np.matmul(model.W0[rows], XT, out=u)
     np.matmul(W[rows], XT, out=z)
@@ -251,7 +251,7 @@ def _block(model: TaylorModel, W: Array, XT: Array, kept: FloatArray, rows: slic
 
 
 def _network_block(model: TaylorModel, W: Array, XT: Array, rows: slice, tables: list[Array]) -> FloatArray:
-    """The same for the network: c_0, c_1 and 2c_2 at w₀ + w."""
+    """Do the same for the network: c_0, c_1 and 2c_2 at w₀ + w."""
     wanted = sum(table.size > 0 for table in tables)
     memory = scratch(2 + wanted, rows.stop - rows.start, XT.shape[1], XT.dtype)
     u, c = memory[0], memory[1:]

@@ -42,22 +42,22 @@ class MomentPair:
     minus_probabilities: tuple[Fraction, ...]
 
     def difference(self, j: int) -> Fraction:
-        """E z₊^j − E z₋^j before scaling, exactly."""
+        """Return E z₊^j − E z₋^j before scaling, exactly."""
         plus = sum((p * x**j for x, p in zip(self.plus, self.plus_probabilities, strict=True)), Fraction(0))
         return plus - sum((p * x**j for x, p in zip(self.minus, self.minus_probabilities, strict=True)), Fraction(0))
 
     @property
     def gap(self) -> Fraction:
-        """What the k-th moments differ by before scaling."""
+        """Difference of the k-th moments before scaling."""
         return self.difference(self.k)
 
     @property
     def scale(self) -> float:
-        """What the nodes are multiplied by, for a difference of one."""
+        """Factor of the nodes, which makes that difference one."""
         return float(float(1 / self.gap) ** (1.0 / self.k))
 
     def moment(self, j: int, sign: int) -> float:
-        """E z₊^j (sign = 1) or E z₋^j (sign = −1), scaled."""
+        """Return E z₊^j (sign = 1) or E z₋^j (sign = −1), scaled."""
         nodes, odds = self._law(sign)
         return float(np.sum(odds * (self.scale * nodes) ** j))
 

@@ -32,7 +32,7 @@ _RECTIFIED, _RICCATI, _INTEGRAL = 0, 1, 2
 def add_pieces(
     sigma: Activation, kept: Array, u: Array, z: Array, a: Array, total: Array, slope: Array, curvature: Array
 ) -> None:
-    """total_i += Σ_r a_r v_ri; slope ← v′ and curvature ← v″ where they are not empty. u may be overwritten.
+    """Add Σ_r a_r v_ri to total_i; write v′ and v″ into slope and curvature unless empty. u may be overwritten.
 
     `kept` has a flag for each k = 0 … K: whether f^{(k)} belongs to the model. About 4K flops an entry.
 

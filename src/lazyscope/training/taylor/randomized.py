@@ -120,7 +120,7 @@ def train(
 
 
 def _gradient(W: Array, X: Array, y: FloatArray, loss: Loss, slopes: _Slopes, part: slice) -> tuple[Array, float]:
-    """∇ of the mean loss on a batch, and that loss: two matrix products."""
+    """Return the gradient of the mean loss on a batch, and that loss: two matrix products."""
     total, value, branches = np.zeros((len(W), len(X)), dtype=W.dtype), 0.0, 0
     for f, G in slopes(W @ X.T, part):
         g = loss.slope(y, f).astype(W.dtype)

@@ -66,7 +66,7 @@ class Risk:
         return Point(self, W, signs, self.model.expand(here, self.X, self.orders, derivatives))
 
     def mean_over_signs(self, W: Array, draws: Iterable[Array]) -> FloatArray:
-        """L(WΣ) for each of the given signs."""
+        """Return L(WΣ) for each of the given signs."""
         return np.array([self.at(W, signs, derivatives=0).value for signs in draws])
 
 
@@ -90,13 +90,13 @@ class Point:
         return self.data_value + self.risk.lam * norm_24(self.W) ** 8
 
     def gradient(self) -> Array:
-        """∇_W L(WΣ), (m, d)."""
+        """Return ∇_W L(WΣ), (m, d)."""
         g = self._slopes() / len(self.risk.y)
         result = self._signed(self.expansion.gradient(g))
         return result + regularizer_gradient(self.W, self.risk.lam) if self.risk.lam else result
 
     def hessian_product(self, V: Array) -> Array:
-        """∇²_W L(WΣ)[V], (m, d): two matrix products more than a gradient. Needs `derivatives=2`."""
+        """Return ∇²_W L(WΣ)[V], (m, d): two matrix products more than a gradient. Needs `derivatives=2`."""
         n, here = len(self.risk.y), self.expansion
         moved = self._signed(np.asarray(V, dtype=self.W.dtype))
         bent = self.risk._loss.curvature(self.risk.y, here.values) * here.along(moved)
@@ -104,7 +104,7 @@ class Point:
         return total + regularizer_hessian_product(self.W, self.risk.lam, V) if self.risk.lam else total
 
     def curvature(self, V: Array) -> float:
-        """∇²_W L(WΣ)[V, V] without forming the product: one matrix product."""
+        """Return ∇²_W L(WΣ)[V, V] without forming the product: one matrix product."""
         moved, here = self._signed(np.asarray(V, dtype=self.W.dtype)), self.expansion
         bent = self.risk._loss.curvature(self.risk.y, here.values) * here.along(moved) ** 2
         value = float(np.mean(bent + self._slopes() * here.curvature(moved)))
@@ -114,7 +114,7 @@ class Point:
         return value
 
     def curvature_over_signs(self, V: Array) -> float:
-        """E_Σ′ ∇²_W L(WΣ)[VΣ′, VΣ′] over independent signs Σ′, in closed form (the left side of Lemma 1)."""
+        """Return E_Σ′ ∇²_W L(WΣ)[VΣ′, VΣ′] over independent signs Σ′ (the left side of Lemma 1), in closed form."""
         moved, here = self._signed(np.asarray(V, dtype=self.W.dtype)), self.expansion
         bent = self.risk._loss.curvature(self.risk.y, here.values) * here.along_over_signs(moved)
         value = float(np.mean(bent + self._slopes() * here.curvature(moved)))

@@ -25,7 +25,7 @@ def random_signs(m: int, rng: np.random.Generator, dtype: Any = np.float64) -> A
 
 
 def flipped(W: Array, signs: Array) -> Array:
-    """WΣ: each neuron's displacement times its sign.
+    """Return WΣ: each neuron's displacement times its sign.
 
     >>> flipped(np.ones((2, 2)), np.array([1.0, -1.0]))
     array([[ 1.,  1.],
@@ -35,7 +35,7 @@ def flipped(W: Array, signs: Array) -> Array:
 
 
 def norm_24(W: Array) -> float:
-    """‖W‖_{2,4}.
+    """Return ‖W‖_{2,4}.
 
     >>> norm_24(np.ones((16, 4))).__round__(12)
     4.0
@@ -43,19 +43,14 @@ def norm_24(W: Array) -> float:
     return float(np.sum(np.sum(np.square(W, dtype=np.float64), axis=1) ** 2) ** 0.25)
 
 
-def regularizer(W: Array, lam: float) -> float:
-    """λ‖W‖⁸_{2,4}."""
-    return lam * norm_24(W) ** 8
-
-
 def regularizer_gradient(W: Array, lam: float) -> Array:
-    """8λ ‖W‖⁴_{2,4} ‖w_r‖² w_r."""
+    """Return 8λ ‖W‖⁴_{2,4} ‖w_r‖² w_r."""
     squares = np.sum(np.square(W, dtype=np.float64), axis=1)
     return np.asarray((8.0 * lam * np.sum(squares**2) * squares)[:, None] * W, dtype=W.dtype)
 
 
 def regularizer_hessian_product(W: Array, lam: float, V: Array) -> Array:
-    """8λ [S(‖w_r‖² v_r + 2⟨w_r, v_r⟩ w_r) + 4T ‖w_r‖² w_r] with S = Σ‖w_r‖⁴, T = Σ‖w_r‖²⟨w_r, v_r⟩."""
+    """Return 8λ [S(‖w_r‖² v_r + 2⟨w_r, v_r⟩ w_r) + 4T ‖w_r‖² w_r] with S = Σ‖w_r‖⁴, T = Σ‖w_r‖²⟨w_r, v_r⟩."""
     squares = np.sum(np.square(W, dtype=np.float64), axis=1)
     inner = np.sum(np.multiply(W, V, dtype=np.float64), axis=1)
     S, T = np.sum(squares**2), np.sum(squares * inner)

@@ -45,8 +45,8 @@ def stationarity(points: Sequence[Point], seed: int = 0) -> Stationarity:
     >>> from lazyscope.training.taylor.model import TaylorModel
     >>> model = TaylorModel.symmetric(20, 2, "relu3", np.random.default_rng(0))
     >>> risk = Risk(model, np.eye(2), np.array([1.0, -1.0]), orders=2)
-    >>> found = stationarity([risk.at(np.zeros((20, 2)), derivatives=2)])
-    >>> found.gradient, found.smallest < 0  # the saddle at W = 0
+    >>> point = stationarity([risk.at(np.zeros((20, 2)), derivatives=2)])
+    >>> point.gradient, point.smallest < 0  # the saddle at W = 0
     (0.0, True)
     """
     if not points:
@@ -63,7 +63,7 @@ def stationarity(points: Sequence[Point], seed: int = 0) -> Stationarity:
 
 
 def _smallest(points: Sequence[Point], shape: tuple[int, ...], seed: int) -> tuple[float, float]:
-    """λ_min of the mean Hessian and ‖Hv − λv‖."""
+    """Return λ_min of the mean Hessian and ‖Hv − λv‖."""
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
     def product(v: Array) -> Array:
@@ -84,12 +84,12 @@ def _smallest(points: Sequence[Point], shape: tuple[int, ...], seed: int) -> tup
     return float(values[0]), float(np.linalg.norm(product(v) - values[0] * v))
 
 
-def certificate(found: Stationarity, clean: Point, W_star: Array, lam: float) -> float:
+def certificate(measured: Stationarity, clean: Point, W_star: Array, lam: float) -> float:
     """Bound L_λ(W) − OPT by what was measured at W: gradient, smallest eigenvalue, error term and regulariser.
 
     For the clean risk it is exact; for the network it leaves the coupling out, which falls with m.
     """
     error, _ = clean_error(clean, W_star)
     bending = regularizer_over_signs(clean.W, lam, W_star)
-    pull = found.along - found.smallest * float(np.sum(np.square(W_star)))
+    pull = measured.along - measured.smallest * float(np.sum(np.square(W_star)))
     return 0.5 * (pull + error + bending - 6.0 * lam * norm_24(clean.W) ** 8)
