@@ -144,7 +144,7 @@ def tangent_spectrum(sigma: Activation, d: int) -> tuple[FloatArray, FloatArray,
 
     >>> xi, m, tail, _ = tangent_spectrum(Activation("relu"), 30)
     >>> print(f"{xi[1] * m[1]:.4f} {float(xi @ m) + tail:.4f}")  # E[σ′²] = 1/2
-    0.2648 0.5000
+    0.2500 0.5000
     """
     t, weights, table = coordinate(sigma.kinks, d, _DEGREE)
     values = sigma.derivative(np.sqrt(d) * t)
@@ -175,7 +175,7 @@ def coefficients(sigma: Activation, d: int, degree: int) -> FloatArray:
     """Return s_k = E[σ(√d t)q_k(t)] for k ≤ degree, with E[q_k²] = 1.
 
     >>> coefficients(Activation("relu"), 30, 1).round(6)
-    array([0.402262, 0.5     ])
+    array([0.40228, 0.5    ])
     """
     t, weights, table = coordinate(sigma.kinks, d, _DEGREE)
     return np.asarray(table[: degree + 1] @ (weights * sigma(np.sqrt(d) * t)))

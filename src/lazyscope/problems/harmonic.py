@@ -27,7 +27,7 @@ class HarmonicTarget(SizedProblem):
     >>> print(HarmonicTarget(30, [0.0, 0.5, 0.5]))
     harmonic target, d = 30, energies 0, 0.5, 0.5, τ = 0
     >>> HarmonicTarget.of_function(20, lambda u: u**3 - 3 * u).energies.round(3)
-    array([0.   , 0.149, 0.   , 5.058])
+    array([0.   , 0.074, 0.   , 3.926])
     """
 
     word: ClassVar[str] = "harmonic"

@@ -31,7 +31,7 @@ class SpectralTarget(Problem):
     options: ClassVar[tuple[Option, ...]] = (
         Option("capacity", float, 1.5, "a: eigenvalues fall like i^−a."),
         Option("source", float, 0.5, "r: energies fall like i^(−1−2ar)."),
-        Option("terms", int, 10_000, "Number of eigenvalues."),
+        Option("terms", int, 100_000, "Number of eigenvalues."),
         Option("noise", float, 0.0, "Standard deviation τ of the label noise."),
     )
 
@@ -62,8 +62,12 @@ class SpectralTarget(Problem):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def power_law(cls, capacity: float, source: float, terms: int = 10_000, noise: float = 0.0) -> Self:
-        """Return ξ_i = i^{−a} with energies β_i² = i^{−1−2ar}: capacity a > 1 and source r > 0 (Cui et al. 2021)."""
+    def power_law(cls, capacity: float, source: float, terms: int = 100_000, noise: float = 0.0) -> Self:
+        """Return ξ_i = i^{−a} with energies β_i² = i^{−1−2ar}: capacity a > 1 and source r > 0 (Cui et al. 2021).
+
+        The law is cut off after `terms`; rates hold while n, the number of samples, is far below that: at a = 1.5 the
+        measured exponent at n = 3,200 is off by 0.03 with 10⁵ terms and by 0.008 with 10⁶.
+        """
         a = real_number(capacity, "SpectralTarget.power_law", "capacity")
         r = real_number(source, "SpectralTarget.power_law", "source")
         for name, value, least in (("capacity", a, 1.0), ("source", r, 0.0)):

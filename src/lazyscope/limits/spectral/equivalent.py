@@ -8,12 +8,16 @@ With the degrees of freedom df₁(ν) = Σ m ξ/(ξ + ν) and df₂(ν) = Σ m �
 
 Let s = ν₂/(ξ + ν₂) be what is not learnt of an eigenspace, r = ν₁/ν₂. Then
 
-    Υ = (N/n)[(1 − r)² + r² df₂/(N − df₂)],
+    Υ = (N/n)[(1 − r)² + r² df₂/(N − df₂)] = [(df₁ − df₂)² + df₂(N − df₂)]/(n(N − df₂)),
     bias = [Σ β²s² + (df₁ − df₂)/(N − df₂) Σ β²s(1 − s)]/(1 − Υ),      variance = τ² Υ/(1 − Υ),
 
 risk = bias + variance without the noise of the test sample, and the training error is (1 − df₁/n)²(risk + τ²). N = ∞ is
 kernel ridge regression, n = ∞ the population risk of N random features. A tail of infinitely many tiny eigenvalues
-enters by its trace t alone: t/ν in df₁. Ridgeless, df₁(ν₂) = min(n, N).
+enters by its trace t alone: t/ν in df₁. Ridgeless, df₁(ν₂) = min(n, N). Since (n − df₁)(N − df₁) = λN/ν₂,
+
+    n(N − df₂)(1 − Υ) = (n − df₁)(N − df₁) + (df₁ − df₂)[(n − df₁) + (N − df₁)]
+
+is a sum of positive terms, and nothing cancels near N = n.
 """
 
 from __future__ import annotations
@@ -52,74 +56,81 @@ class Spectrum:
         return np.inf if self.tail > 0.0 else float(np.sum(self.multiplicity[self.xi > 0.0]))
 
 
-def risks(spectrum: Spectrum, noise: float, N: FloatArray, n: FloatArray, ridge: FloatArray) -> dict[str, FloatArray]:
+def risks(
+    spectrum: Spectrum, noise: float, N: FloatArray, n: FloatArray, ridge: FloatArray, degrees: int = 0
+) -> dict[str, FloatArray]:
     """Return the risk and what it is made of, for sizes that broadcast against one another.
 
-    About ten evaluations of df₁ a point, each of as many terms as there are eigenspaces; memory of the results, and of
-    one array of `degree` for each.
+    About ten evaluations of df₁ a point, each of as many terms as there are eigenspaces; memory of the results.
+    `degrees` asks for the share that is learnt of so many eigenspaces, `learnt`.
     """
     shape = np.broadcast_shapes(N.shape, n.shape, ridge.shape)
-    sizes = [np.ascontiguousarray(np.broadcast_to(one, shape), dtype=np.float64).ravel() for one in (N, n, ridge)]
-    scale = float(np.sum(spectrum.multiplicity * spectrum.xi)) + spectrum.tail
-    if scale <= 0.0:  # features that are zero: nothing is learnt
-        return _nothing(spectrum, shape, sizes)
-    xi, tail = spectrum.xi / scale, spectrum.tail / scale
-    nu, residual = _roots(xi, spectrum.multiplicity, tail, spectrum.rank, sizes[0], sizes[1], sizes[2] / scale)
-    _check_tail(spectrum, nu * scale, np.minimum(sizes[0], sizes[1]))
+    N, n, ridge = (
+        np.ascontiguousarray(np.broadcast_to(size, shape), dtype=np.float64).ravel() for size in (N, n, ridge)
+    )
+    trace = float(np.sum(spectrum.multiplicity * spectrum.xi)) + spectrum.tail
+    if trace <= 0.0:  # features that are zero: nothing is learnt
+        return _nothing(spectrum, shape, degrees)
+    xi, tail, ridge = spectrum.xi / trace, spectrum.tail / trace, ridge / trace
+    nu, residual, sums = _solved(xi, spectrum.multiplicity, spectrum.energy, tail, spectrum.rank, N, n, ridge)
+    _check_tail(spectrum, nu * trace, np.minimum(N, n))
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = _errors(xi, spectrum, tail, noise**2, nu, sizes[0], sizes[1])
-    values["residual"] = residual
+        values = _errors(spectrum, noise**2, nu, sums, N, n, ridge)
+        whole = xi[:degrees] + nu[:, None]
+        learnt = np.where(whole > 0.0, xi[:degrees] / whole, 0.0)
+    values |= {"residual": residual} | ({"learnt": learnt} if degrees else {})
     return {name: value.reshape(*shape, *value.shape[1:]) for name, value in values.items()}
 
 
 def _errors(
-    xi: FloatArray, spectrum: Spectrum, tail: float, tau2: float, nu: FloatArray, N: FloatArray, n: FloatArray
+    spectrum: Spectrum, tau2: float, nu: FloatArray, sums: FloatArray, N: FloatArray, n: FloatArray, ridge: FloatArray
 ) -> dict[str, FloatArray]:
-    """Bias, variance and the rest from ν₂, all in shares s of what is not learnt, so that no scale can overflow."""
-    m, beta = spectrum.multiplicity, spectrum.energy
-    # s = ν/(ξ + ν): 1 where ξ = 0, and 0 where ν = 0 < ξ; 1 − s by itself, as it may be tiny and m huge
-    whole = xi + np.maximum(nu, 1e-300)[:, None]
-    missed, learnt = np.where(xi == 0.0, 1.0, nu[:, None] / whole), xi / whole
-    with_tail = np.where(tail > 0.0, tail / nu, 0.0)
-    df2 = (learnt**2) @ m
-    difference = (missed * learnt) @ m + with_tail  # df₁ − df₂
-    df1 = df2 + difference
+    """Bias, variance and training error from ν₂ and the sums over eigenspaces there, without a subtraction."""
+    df2, gap, once, twice = sums  # gap: df₁ − df₂; once: Σβ²s², twice: Σβ²s(1 − s)
+    df1, once = df2 + gap, once + spectrum.beyond
+    free_n, free_N = _left(df1, nu, spectrum.rank, N, n, ridge)
     wide, many = np.isinf(N), np.isinf(n)
-    r = np.where(wide, 1.0, 1.0 - df1 / N)
-    upsilon = np.where(wide, df2 / n, (N / n) * ((1.0 - r) ** 2 + r**2 * df2 / (N - df2)))
-    upsilon = np.where(many, 0.0, upsilon)
-    narrow = np.where(wide, 0.0, difference / np.where(wide, 1.0, N - df2))
-    bias = missed**2 @ beta + narrow * ((missed * learnt) @ beta) + spectrum.beyond
-    bias, variance = bias / (1.0 - upsilon), tau2 * upsilon / (1.0 - upsilon)
-    # at the interpolation threshold, without a ridge, Υ = 1: a risk of ∞, unless there is nothing to err about
-    bias = np.where(np.isnan(bias), 0.0, bias)
-    variance = np.zeros_like(bias) if tau2 == 0.0 else variance
-    fitted = np.where(many, 0.0, df1 / n)
-    train = (1.0 - fitted) ** 2 * (bias + variance + tau2)
-    train = np.where(fitted >= 1.0 - 1e-15, 0.0, train)
+    unused = free_N + gap  # N − df₂
+    # n(N − df₂)(1 − Υ) and n(N − df₂)Υ; over N where that is infinite
+    whole = np.where(wide, free_n + gap, free_n * free_N + gap * (free_n + free_N))
+    used = np.where(wide, df2, gap**2 + df2 * unused)
+    bias = np.where(wide, n * once, n * (unused * once + gap * twice)) / whole
+    bias = np.where(many, once + np.where(wide | (gap == 0.0), 0.0, gap / unused * twice), bias)
+    variance = np.where(many, 0.0, tau2 * used / whole)
+    # at N = n without a ridge both are infinite, unless there is nothing to err about
+    bias, variance = (np.where(np.isnan(part), 0.0, part) for part in (bias, variance))
+    share = np.where(many, 1.0, free_n / n)
+    train = np.where(share == 0.0, 0.0, share**2 * (bias + variance + tau2))
     return {
         "risk": bias + variance,
         "bias": bias,
         "variance": variance,
         "train": train,
         "degrees_of_freedom": df1,
-        "learnt": learnt,
     }
 
 
-def _nothing(spectrum: Spectrum, shape: tuple[int, ...], sizes: list[FloatArray]) -> dict[str, FloatArray]:
-    whole = float(np.sum(spectrum.energy)) + spectrum.beyond
-    zero = np.zeros(shape)
-    learnt = np.zeros((*shape, len(spectrum.xi)))
-    return {
-        "risk": zero + whole,
-        "bias": zero + whole,
-        "variance": zero,
-        "train": zero + whole,
-        "degrees_of_freedom": zero,
-        "learnt": learnt,
-        "residual": zero,
-    }
+def _left(
+    df1: FloatArray, nu: FloatArray, rank: float, N: FloatArray, n: FloatArray, ridge: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return n − df₁ and N − df₁: the larger by subtraction, the smaller from (n − df₁)(N − df₁) = λN/ν₂.
+
+    Without a ridge df₁ is min(n, N), or the rank of the features where that is smaller.
+    """
+    least, most = np.minimum(n, N), np.maximum(n, N)
+    free = (ridge == 0.0) | np.isinf(n)
+    exact = np.where(free, np.minimum(least, rank), df1)
+    large = most - exact
+    product = ridge / nu  # over N
+    small = np.where(free, least - exact, np.where(np.isinf(N), product, product * N / large))
+    return np.where(n <= N, small, large), np.where(n <= N, large, small)
+
+
+def _nothing(spectrum: Spectrum, shape: tuple[int, ...], degrees: int) -> dict[str, FloatArray]:
+    whole = np.full(shape, float(np.sum(spectrum.energy)) + spectrum.beyond)
+    names = ("variance", "degrees_of_freedom", "residual")
+    values = {"risk": whole, "bias": whole, "train": whole} | {name: np.zeros(shape) for name in names}
+    return values | ({"learnt": np.zeros((*shape, degrees))} if degrees else {})
 
 
 def _check_tail(spectrum: Spectrum, nu: FloatArray, least: FloatArray) -> None:
@@ -137,20 +148,34 @@ def _check_tail(spectrum: Spectrum, nu: FloatArray, least: FloatArray) -> None:
 
 
 @compiled
-def _roots(
-    xi: FloatArray, m: FloatArray, tail: float, rank: float, N: FloatArray, n: FloatArray, ridge: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _solved(
+    xi: FloatArray,
+    m: FloatArray,
+    energy: FloatArray,
+    tail: float,
+    rank: float,
+    N: FloatArray,
+    n: FloatArray,
+    ridge: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Solve n − λ/ν₁ = df₁(ν) for ν at every point, by Newton's method in log ν kept inside a bracket.
+
+    Returns ν₂, the relative residual, and df₂, df₁ − df₂, Σβ²s², Σβ²s(1 − s) there.
 
     F(ν) = n − df₁ − λ/(ν(1 − df₁/N)) increases in ν, from where df₁ = min(n, N). For λ = 0 it is df₁ = min(n, N); for
     n = ∞ it is df₁ = N, whatever λ is.
     """
-    nu, residual = np.zeros(n.size), np.zeros(n.size)
+    nu, residual, sums = np.zeros(n.size), np.zeros(n.size), np.zeros((4, n.size))
     for i in range(n.size):
         least = min(n[i], N[i])
         free = ridge[i] == 0.0 or np.isinf(n[i])
         if np.isinf(least) or (free and least >= rank):
-            continue  # ν = 0: everything that features see is learnt
+            for k in range(xi.size):  # ν = 0: everything that features see is learnt
+                if xi[k] > 0.0:
+                    sums[0, i] += m[k]
+                else:
+                    sums[2, i] += energy[k]
+            continue
         low, high = -700.0, 700.0
         x = np.log((1.0 + 2.0 * (0.0 if free else ridge[i])) / least)
         for _ in range(200):
@@ -181,5 +206,12 @@ def _roots(
             if abs(step - x) <= 4e-16 * max(1.0, abs(x)):
                 break
             x = step
-        nu[i] = np.exp(x)
-    return nu, residual
+        v = np.exp(x)
+        nu[i], sums[1, i] = v, tail / v
+        for k in range(xi.size):
+            learnt, missed = xi[k] / (xi[k] + v), v / (xi[k] + v)
+            sums[0, i] += m[k] * learnt * learnt
+            sums[1, i] += m[k] * learnt * missed
+            sums[2, i] += energy[k] * missed * missed
+            sums[3, i] += energy[k] * learnt * missed
+    return nu, residual, sums

@@ -55,8 +55,7 @@ def _risks(
     known = np.zeros(len(xi))
     known[: energies.size] = energies[: len(xi)]
     seen = Spectrum(xi, m, known, tail, float(np.sum(energies[len(xi) :])), largest)
-    values = equivalent.risks(seen, problem.noise, N, n, ridge)
-    return values | {"learnt": values["learnt"][..., : energies.size]}
+    return equivalent.risks(seen, problem.noise, N, n, ridge, degrees=min(energies.size, len(xi)))
 
 
 def given_spectrum(
@@ -66,9 +65,7 @@ def given_spectrum(
     m = np.ones_like(problem.eigenvalues) if problem.multiplicities is None else problem.multiplicities
     largest = float(np.min(problem.eigenvalues))
     seen = Spectrum(problem.eigenvalues, m, problem.energies, problem.tail, 0.0, largest)
-    values = equivalent.risks(seen, problem.noise, N, n, ridge)
-    del values["learnt"]  # one number for each of many eigenvalues: 1 − ν₂/(ξ + ν₂)
-    return values
+    return equivalent.risks(seen, problem.noise, N, n, ridge)
 
 
 _OBJECTIVE = "objective Σ(y − f)² + λ‖a‖², f = N^−½ Σ a_jφ_j; ridge = 0 is λ → 0, infinite at N = n"
@@ -104,6 +101,7 @@ CLAIMS = (
         covers=isotropic_features,
         dims={"learnt": ("degree",)},
         tolerance=equivalent.TOLERANCE,
+        sizes={"width": np.inf},
         example=lambda d: (HarmonicTarget(d, np.array([0.0, 0.5, 0.5]), noise=0.3), NeuralTangent("relu")),
     ),
     Claim(

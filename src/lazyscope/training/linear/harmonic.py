@@ -14,7 +14,7 @@ from lazyscope.evidence.claim import Claim, isotropic_features, of_run
 from lazyscope.evidence.reductions import averaged
 from lazyscope.evidence.run import Run
 from lazyscope.numerics.gegenbauer import multiplicities, polynomials
-from lazyscope.numerics.ridge_path import ridge_path
+from lazyscope.numerics.ridge import ridge_path
 from lazyscope.problems import HarmonicTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 from lazyscope.training.linear.random_layer import unit_rows
