@@ -37,11 +37,13 @@ from .limits.ridge.optimal import optimal_ridge as optimal_ridge
 from .limits.ridge.peak import vanishing_peak as vanishing_peak
 from .limits.sgd.finite_step import finite_step as finite_step
 from .problems import GaussianMixture as GaussianMixture
+from .problems import HarmonicTarget as HarmonicTarget
 from .problems import LinearLabels as LinearLabels
 from .problems import LinearTarget as LinearTarget
 from .problems import QuadraticTarget as QuadraticTarget
 from .problems import RidgeMonomial as RidgeMonomial
 from .problems import SparseParity as SparseParity
+from .problems import SpectralTarget as SpectralTarget
 from .protocols import SGD as SGD
 from .protocols import NoisySGD as NoisySGD
 from .protocols import ParticleDescent as ParticleDescent

@@ -36,6 +36,11 @@ def nonlinear_features(problem: Any, regime: Any) -> bool:
     return not regime.surrogate
 
 
+def isotropic_features(problem: Any, regime: Any) -> bool:
+    """Serve isotropic weights and features that are σ(⟨w, x⟩) indeed."""
+    return regime.weights is None and not getattr(regime, "surrogate", False)
+
+
 def square_activation(problem: Any, regime: Any) -> bool:
     """Serve σ(u) = αu² + γ."""
     return bool(regime.activation.is_square)
@@ -85,7 +90,8 @@ class Claim:
     `tolerance` is the largest `residual` or `gap` that a row may have. `scale_free` says that the answer does not
     depend on the units of the problem, which are then taken out.
 
-    What is tested: `example(d)` is a family of instances for the contract test. `rate` is the declared exponent r of a
+    What is tested: `example(d)` is a family of instances for the contract test, and `sizes` where it asks, if not where
+    it usually does. `rate` is the declared exponent r of a
     limit: one draw of `exact` lies at a distance ∝ d^−r of it, in root mean square (None: the two are identical), which
     is measured in `dimensions` where the usual ones would take `exact` too long.
     `finite_size` is what a simulation declares that its finite number of samples may add to the risk, from its
@@ -120,6 +126,7 @@ class Claim:
     reduce: Reduction = reductions.with_reports
     tolerance: float = 1e-4
     scale_free: bool = True
+    sizes: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.fidelity == "limit":  # a theorem is a function of its sizes: arrays cost it nothing

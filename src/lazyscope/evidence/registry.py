@@ -26,6 +26,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.limits.mixture",
         "lazyscope.limits.ridge.regression",
         "lazyscope.limits.margin.classifier",
+        "lazyscope.limits.spectral.harmonic",
     ),
     "exact": (
         "lazyscope.population.projector",
@@ -35,12 +36,14 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.population.tangent",
         "lazyscope.population.network",
         "lazyscope.population.bayes",
+        "lazyscope.population.harmonic",
     ),
     "simulate": (
         "lazyscope.training.linear.features",
         "lazyscope.training.sgd.one_pass",
         "lazyscope.training.linear.ridge",
         "lazyscope.training.linear.margin",
+        "lazyscope.training.linear.harmonic",
         "lazyscope.training.taylor.learning",
         "lazyscope.training.mean_field.descent",
     ),

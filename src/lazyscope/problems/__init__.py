@@ -1,16 +1,19 @@
 """Problems: what nature does. A data law, a target, noise; nothing about networks."""
 
 from lazyscope.problems.base import GaussianProblem, Option, Problem, SizedProblem
+from lazyscope.problems.harmonic import HarmonicTarget
 from lazyscope.problems.labels import LinearLabels
 from lazyscope.problems.linear import LinearTarget
 from lazyscope.problems.mixture import GaussianMixture
 from lazyscope.problems.monomial import RidgeMonomial
 from lazyscope.problems.parity import SparseParity
 from lazyscope.problems.quadratic import QuadraticTarget
+from lazyscope.problems.spectral import SpectralTarget
 
 __all__ = [
     "GaussianMixture",
     "GaussianProblem",
+    "HarmonicTarget",
     "LinearLabels",
     "LinearTarget",
     "Option",
@@ -19,4 +22,5 @@ __all__ = [
     "RidgeMonomial",
     "SizedProblem",
     "SparseParity",
+    "SpectralTarget",
 ]

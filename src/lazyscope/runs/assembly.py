@@ -30,7 +30,11 @@ def answer(run: Run, draws: int = 1, scalar: Collection[str] = _ONE_VALUE) -> xr
         report(len(rows), len(plan), f"{part.label}, draw {part.number + 1} of {draws}")
         rows.append(part.compute())
     report(len(plan), len(plan), "done")
-    return assemble(plan, rows, scalar)
+    result = assemble(plan, rows, scalar)
+    for name, values in run.sizes.items():  # a value that was asked for twice is computed once and answered twice
+        if name in result.dims and len(values) != result.sizes[name]:
+            result = result.isel({name: [result[name].values.tolist().index(value) for value in values]})
+    return result
 
 
 def assemble(runs: Sequence[Run], rows: Sequence[Row], scalar: Collection[str] = _ONE_VALUE) -> xr.Dataset:

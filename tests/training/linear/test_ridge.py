@@ -7,10 +7,10 @@ import pytest
 from scipy.special import gammaln
 
 import lazyscope as ls
+from lazyscope.activations.zonal import Zonal
 from lazyscope.evidence.run import Run
 from lazyscope.numerics.ridge import ridge_path
 from lazyscope.problems import LinearTarget
-from lazyscope.training.linear.zonal import Zonal
 
 RELU = ls.RandomFeatures("relu")
 NOISY_LINEAR = ls.RandomFeatures("relu", surrogate=True)

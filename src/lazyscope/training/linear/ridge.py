@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lazyscope.activations.zonal import Zonal
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence.claim import Claim, of_run
@@ -26,7 +27,6 @@ from lazyscope.numerics.ridge import ridge_path
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
 from lazyscope.training.linear.random_layer import features, unit_rows
-from lazyscope.training.linear.zonal import Zonal
 
 _TESTED, _BLOCK = 2048, 512  # fresh samples for `tested`, and how many of them at once
 _FEWEST_DIMENSIONS = 3  # below it the law of one coordinate has no density that quadrature could use

@@ -13,19 +13,19 @@ from d ≈ 20 on, where all r are small; below, a σ with a kink or a jump is le
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
-from lazyscope.activations import Activation
+from lazyscope.activations.activation import Activation
 from lazyscope.checks import FloatArray
-from lazyscope.numerics.quadrature import panels
+from lazyscope.numerics.gegenbauer import coordinate, multiplicities
 
 _DEGREE = 160
-_REACH = 40.0  # of √d t: beyond it the density is below e^−800, or the sphere ends first
 _NODES, _MORE_NODES = 48, 200  # of Chebyshev between −max|r| and max|r|; more where that is near 1, in few dimensions
 _BLOCK = 1 << 16  # entries at once: what a recurrence holds stays in the second-level cache
 _NEGLIGIBLE = 1e-16
+_ROUNDING = 1e-28  # of the trace: energies are squares of coefficients that are known to 1e-15
+_MANY = 1e24
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Zonal:
         >>> print(f"{relu.second_moment:.6f} {relu.slope:.6f}")
         0.339250 0.500000
         """
-        t, weights, table = _coordinate(sigma, d)
+        t, weights, table = coordinate(sigma.kinks, d, _DEGREE)
         values = sigma(np.sqrt(d) * t) - sigma.hermite(0)
         s = table @ (weights * values)
         second = float(np.sum(weights * values**2 * table[0]))
@@ -119,27 +119,71 @@ class Zonal:
         return np.asarray(total)
 
 
-def _coordinate(sigma: Activation, d: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return nodes t, weights and q_k(t)√p(t), k = 0 … 160, for the law p of one coordinate of the unit sphere.
+def spectrum(sigma: Activation, d: int) -> tuple[FloatArray, FloatArray, float, float]:
+    """Return ξ_k and B(d, k) of the kernel E_w[σ(⟨w, x⟩)σ(⟨w, x′⟩)] on the sphere, w uniform on the unit one.
 
-    E[F(t)q_k(t)] = Σ w F(t) q_k(t)√p(t): as in `quadrature`, one factor √p is in the weights, and nothing overflows.
-    With t = sin φ the density is ∝ cos^{d−2}φ, smooth; panels end at the kinks of σ(√d t).
+    ξ_k = E[σ(√d t)Q_k(t)]², B(d, k) times (Funk and Hecke), for the degrees that are fewer than 10²⁴; then the trace of
+    all the others, and a bound on their eigenvalues.
+
+    >>> xi, m, tail, _ = spectrum(Activation("relu"), 30)
+    >>> print(f"{m[2]:.0f} {xi[1] * m[1]:.6f} {float(xi @ m) + tail:.6f}")
+    464 0.250000 0.500000
     """
-    reach = min(0.5 * np.pi, _REACH / np.sqrt(d))
-    kinks = np.array([0.0, *sigma.kinks]) / np.sqrt(d)
-    edges = np.unique(np.concatenate([[-reach, reach], np.arcsin(kinks[np.abs(kinks) < np.sin(reach)])]))
-    width = min(0.6 / np.sqrt(d), 6.0 / _DEGREE)
-    pieces = [np.linspace(a, b, int(np.ceil((b - a) / width)) + 1) for a, b in pairwise(edges)]
-    phi, weights = panels(np.unique(np.concatenate(pieces)))
-    t = np.sin(phi)
-    root = np.exp(0.5 * (d - 2.0) * np.log(np.cos(phi)))
-    total = np.sqrt(np.sum(weights * root**2))
-    table = np.empty((_DEGREE + 1, t.size))
-    table[0] = root / total
-    beside = np.zeros(_DEGREE + 1)
-    k = np.arange(1.0, _DEGREE + 1.0)
-    beside[1:] = np.sqrt(k * (k + d - 3.0) / ((2.0 * k + d - 2.0) * (2.0 * k + d - 4.0)))
-    table[1] = t * table[0] / beside[1]
-    for j in range(1, _DEGREE):
-        table[j + 1] = (t * table[j] - beside[j] * table[j - 1]) / beside[j + 1]
-    return t, weights * root / total, table
+    t, weights, table = coordinate(sigma.kinks, d, _DEGREE)
+    values = sigma(np.sqrt(d) * t)
+    energies = (table @ (weights * values)) ** 2
+    whole = float(np.sum(weights * values**2 * table[0]))
+    return truncated(energies, whole, d)
+
+
+def tangent_spectrum(sigma: Activation, d: int) -> tuple[FloatArray, FloatArray, float, float]:
+    """Return the same of the tangent kernel K = t·E_w[σ′(⟨w, x⟩)σ′(⟨w, x′⟩)], t = ⟨x, x′⟩/d.
+
+    With e_k the trace of E_w[σ′σ′] in degree k, t·Q_k = (k Q_{k−1} + (k + d − 2) Q_{k+1})/(2k + d − 2) gives that of K:
+    (j + 1)e_{j+1}/(2j + d) + (j + d − 3)e_{j−1}/(2j + d − 4).
+
+    >>> xi, m, tail, _ = tangent_spectrum(Activation("relu"), 30)
+    >>> print(f"{xi[1] * m[1]:.4f} {float(xi @ m) + tail:.4f}")  # E[σ′²] = 1/2
+    0.2500 0.5000
+    """
+    t, weights, table = coordinate(sigma.kinks, d, _DEGREE)
+    values = sigma.derivative(np.sqrt(d) * t)
+    e = (table @ (weights * values)) ** 2
+    whole = float(np.sum(weights * values**2 * table[0]))
+    j = np.arange(float(_DEGREE))
+    energies = (j + 1.0) * e[1:] / (2.0 * j + d)
+    below = np.ones(_DEGREE - 1)  # of Q_0: t itself is Q_1
+    k = j[1:-1]
+    below[1:] = (k + d - 2.0) / (2.0 * k + d - 2.0)
+    energies[1:] += below * e[: _DEGREE - 1]
+    return truncated(energies, whole, d)
+
+
+def truncated(energies: FloatArray, whole: float, d: int) -> tuple[FloatArray, FloatArray, float, float]:
+    """Return eigenvalues, multiplicities, tail and largest eigenvalue in it, from a kernel's trace in each degree."""
+    energies = np.where(energies > _ROUNDING * whole, energies, 0.0)
+    m = multiplicities(d, len(energies) - 1)
+    kept = m <= _MANY
+    xi = energies[kept] / m[kept]
+    tail = whole - float(np.sum(energies[kept]))
+    if tail < 1e-13 * whole:  # a polynomial: what is left is rounding
+        tail = 0.0
+    return xi, m[kept], tail, float(np.max(xi[-2:]))
+
+
+def coefficients(sigma: Activation, d: int, degree: int) -> FloatArray:
+    """Return s_k = E[σ(√d t)q_k(t)] for k ≤ degree, with E[q_k²] = 1.
+
+    >>> coefficients(Activation("relu"), 30, 1).round(6)
+    array([0.40228, 0.5    ])
+    """
+    t, weights, table = coordinate(sigma.kinks, d, _DEGREE)
+    return np.asarray(table[: degree + 1] @ (weights * sigma(np.sqrt(d) * t)))
+
+
+def uncentred(sigma: Activation, d: int) -> Zonal:
+    """Return the moments of σ as it is, on the sphere ‖x‖ = √d."""
+    t, weights, table = coordinate(sigma.kinks, d, _DEGREE)
+    values = sigma(np.sqrt(d) * t)
+    s = table @ (weights * values)
+    return Zonal(float(np.sum(weights * values**2 * table[0])), float(s[1]), 0.0, s**2, d)

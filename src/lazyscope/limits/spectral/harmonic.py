@@ -1,0 +1,121 @@
+"""Ridge regression on the sphere at given d, n and N: every degree of the target, random features and tangent kernel.
+
+The kernel of isotropic features on the sphere ‖x‖ = √d has one eigenvalue for each degree, by Funk and Hecke; with it,
+the deterministic equivalents of `equivalent` need no limit at all. Objective Σ(y − f)² + λ‖a‖², f = N^{−1/2} Σ a_jφ_j:
+
+    RF  φ = σ(⟨w, x⟩), w uniform on the unit sphere, σ as it is, not centred:     ξ_k = E[σ(√d t)Q_k(t)]²
+    NT  N = ∞, K(x, x′) = t E_w[σ′(⟨w, x⟩)σ′(⟨w, x′⟩)], t = ⟨x, x′⟩/d:             ξ_k = E[K(t)Q_k(t)]
+
+where Q_k is the Gegenbauer polynomial of degree k with Q_k(1) = 1, and t one coordinate of the unit sphere.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from lazyscope.activations.zonal import spectrum, tangent_spectrum
+from lazyscope.checks import FloatArray
+from lazyscope.errors import NoTheorem
+from lazyscope.evidence.claim import Claim, at_ratios, isotropic_features
+from lazyscope.limits.spectral import equivalent
+from lazyscope.limits.spectral.equivalent import Spectrum
+from lazyscope.problems import HarmonicTarget, SpectralTarget
+from lazyscope.regimes import NeuralTangent, RandomFeatures
+
+PAPER = ("defilippis2024dimension",)
+_kernel = lru_cache(maxsize=64)(spectrum)
+_tangent_kernel = lru_cache(maxsize=64)(tangent_spectrum)
+
+
+def random_features(
+    problem: HarmonicTarget, regime: RandomFeatures, N: FloatArray, n: FloatArray, ridge: FloatArray
+) -> dict[str, FloatArray]:
+    """RF of width N on n samples; N = ∞ is kernel ridge regression, n = ∞ the population risk."""
+    return _risks(problem, _kernel(regime.activation, problem.d), N, n, ridge)
+
+
+def tangent_kernel(
+    problem: HarmonicTarget, regime: NeuralTangent, N: FloatArray, n: FloatArray, ridge: FloatArray
+) -> dict[str, FloatArray]:
+    """NT of infinite width on n samples."""
+    if not np.all(np.isinf(N)):
+        instead = "Use width=inf, or simulate; narrow networks lie above, by a correction in n/(Nd)."
+        raise NoTheorem.of("The tangent kernel", "N = ∞", f"N = {np.min(N):g}", instead)
+    return _risks(problem, _tangent_kernel(regime.activation, problem.d), N, n, ridge)
+
+
+def _risks(
+    problem: HarmonicTarget, kernel: tuple[FloatArray, FloatArray, float, float], N: FloatArray, n: FloatArray,
+    ridge: FloatArray,
+) -> dict[str, FloatArray]:  # fmt: skip
+    xi, m, tail, largest = kernel
+    energies = problem.energies
+    known = np.zeros(len(xi))
+    known[: energies.size] = energies[: len(xi)]
+    seen = Spectrum(xi, m, known, tail, float(np.sum(energies[len(xi) :])), largest)
+    return equivalent.risks(seen, problem.noise, N, n, ridge, degrees=min(energies.size, len(xi)))
+
+
+def given_spectrum(
+    problem: SpectralTarget, regime: RandomFeatures, N: FloatArray, n: FloatArray, ridge: FloatArray
+) -> dict[str, FloatArray]:
+    """N features whose kernel has the spectrum that the problem gives."""
+    m = np.ones_like(problem.eigenvalues) if problem.multiplicities is None else problem.multiplicities
+    largest = float(np.min(problem.eigenvalues))
+    seen = Spectrum(problem.eigenvalues, m, problem.energies, problem.tail, 0.0, largest)
+    return equivalent.risks(seen, problem.noise, N, n, ridge)
+
+
+_OBJECTIVE = "objective Σ(y − f)² + λ‖a‖², f = N^−½ Σ a_jφ_j; ridge = 0 is λ → 0, infinite at N = n"
+_ERROR = "no limit is taken: the relative error falls with n and N, and is largest near N = n at small λ"
+_SPHERE = "x uniform on the sphere ‖x‖ = √d, w on the unit sphere, σ not centred"
+
+CLAIMS = (
+    Claim(
+        fidelity="limit",
+        problem=HarmonicTarget,
+        regime=RandomFeatures,
+        title="random features, every degree",
+        theorem="Deterministic equivalents (Theorem 3.3) with the spectrum on the sphere",
+        citations=PAPER,
+        assumptions=(_SPHERE, _OBJECTIVE, _ERROR),
+        arguments=("width", "samples", "ridge"),
+        compute=at_ratios(random_features),
+        covers=isotropic_features,
+        dims={"learnt": ("degree",)},
+        tolerance=equivalent.TOLERANCE,
+        example=lambda d: (HarmonicTarget(d, np.array([0.0, 0.5, 0.5]), noise=0.3), RandomFeatures("relu")),
+    ),
+    Claim(
+        fidelity="limit",
+        problem=HarmonicTarget,
+        regime=NeuralTangent,
+        title="tangent kernel, every degree",
+        theorem="Deterministic equivalents (N = ∞) with the spectrum of the tangent kernel on the sphere",
+        citations=(*PAPER, "montanari2020interpolation"),
+        assumptions=(_SPHERE, _OBJECTIVE, "N = ∞; K = E_w[σ′σ′]⟨x, x′⟩/d, without an offset", _ERROR),
+        arguments=("width", "samples", "ridge"),
+        compute=at_ratios(tangent_kernel),
+        covers=isotropic_features,
+        dims={"learnt": ("degree",)},
+        tolerance=equivalent.TOLERANCE,
+        sizes={"width": np.inf},
+        example=lambda d: (HarmonicTarget(d, np.array([0.0, 0.5, 0.5]), noise=0.3), NeuralTangent("relu")),
+    ),
+    Claim(
+        fidelity="limit",
+        problem=SpectralTarget,
+        regime=RandomFeatures,
+        title="random features, given spectrum",
+        theorem="Deterministic equivalents (Theorem 3.3)",
+        citations=PAPER,
+        assumptions=("features whose kernel has this spectrum, whatever σ is", _OBJECTIVE, _ERROR),
+        arguments=("width", "samples", "ridge"),
+        compute=at_ratios(given_spectrum),
+        covers=isotropic_features,
+        tolerance=equivalent.TOLERANCE,
+        example=lambda d: (SpectralTarget.power_law(1.5, 0.5, terms=800, noise=0.1), RandomFeatures()),
+    ),
+)
