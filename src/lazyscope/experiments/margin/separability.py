@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import IsotropicFeatures, RandomFeatures
@@ -29,10 +30,9 @@ _MARKERS = ("o", "s", "D", "^")
 
 
 @dataclass(frozen=True)
-class Size:
+class SeparabilityPreset(Preset):
     """Dimensions, ratios over the threshold, draws, samples per dimension of random features, signal."""
 
-    cost: str
     d: tuple[int, ...]
     draws: int
     relative: tuple[float, ...] = (0.7, 0.8, 0.88, 0.94, 0.98, 1.02, 1.06, 1.12, 1.2, 1.3)
@@ -67,38 +67,40 @@ class Size:
 
 
 PRESETS = {
-    "quick": Size("one minute", (25, 50, 100), 40),
-    "paper": Size("half an hour", (50, 100, 200, 400), 200),
+    "quick": SeparabilityPreset("one minute", (25, 50, 100), 40),
+    "paper": SeparabilityPreset("half an hour", (50, 100, 200, 400), 200),
 }
 
 
-def work(size: Size) -> list[Run]:
+def work(preset: SeparabilityPreset) -> list[Run]:
     """Return the trials of every point."""
     return [
         Run(
             "simulate",
-            size.problem,
+            preset.problem,
             _REGIMES[name],
             {"width": (N,), "samples": (n,), "d": (d,)},
             "margin",
             number=number,
         )
-        for name, d, N, n in size.grid()
-        for number in range(size.draws)
+        for name, d, N, n in preset.grid()
+        for number in range(preset.draws)
     ]
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: SeparabilityPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return the share of separable draws by d and N/n, and where it crosses one half, a panel a regime."""
     import xarray as xr
 
-    separable = np.array([float(row["separable"]) for row in rows]).reshape(len(size.grid()), size.draws).mean(axis=1)
-    shape, panels = (len(size.d), len(size.relative)), {}
-    for k, (name, threshold) in enumerate(size.thresholds().items()):
+    separable = (
+        np.array([float(row["separable"]) for row in rows]).reshape(len(preset.grid()), preset.draws).mean(axis=1)
+    )
+    shape, panels = (len(preset.d), len(preset.relative)), {}
+    for k, (name, threshold) in enumerate(preset.thresholds().items()):
         part = slice(k * shape[0] * shape[1], (k + 1) * shape[0] * shape[1])
-        ratio = np.array([N / n for _, _, N, n in size.grid()[part]]).reshape(shape)
+        ratio = np.array([N / n for _, _, N, n in preset.grid()[part]]).reshape(shape)
         share = separable[part].reshape(shape)
-        fits = np.array([crossing(x, y, size.draws) for x, y in zip(ratio, share, strict=True)])
+        fits = np.array([crossing(x, y, preset.draws) for x, y in zip(ratio, share, strict=True)])
         panels[name] = xr.Dataset(
             {
                 "separable": (("d", "relative"), share),
@@ -107,13 +109,13 @@ def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
                 "crossing_stderr": (("d",), fits[:, 1]),
                 "width_of_step": (("d",), fits[:, 2]),
             },
-            {"d": list(size.d), "relative": list(size.relative)},
+            {"d": list(preset.d), "relative": list(preset.relative)},
             {
-                "problem": str(size.problem),
+                "problem": str(preset.problem),
                 "regime": str(_REGIMES[name]),
                 "threshold": threshold,
-                "draws": size.draws,
-                "psi2": size.psi2,
+                "draws": preset.draws,
+                "psi2": preset.psi2,
                 "citations": "montanari2019generalization",
             },
         )
@@ -207,3 +209,15 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         else f"Theory and simulation differ: beyond {rule} are {'; '.join(wrong)}."
     )
     return [*table, ending]
+
+
+EXPERIMENT = Experiment(
+    "separability",
+    "The probability that data are separable, around the threshold N/n",
+    PRESETS,
+    work,
+    data,
+    plot,
+    verdict,
+    place=43,
+)

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.beyond.learners import LEARNERS
-from lazyscope.experiments.beyond.sample_complexity_numbers import SampleComplexityDraw, assemble, curves, gain
+from lazyscope.experiments.beyond.sample_complexity.learners import LEARNERS
+from lazyscope.experiments.beyond.sample_complexity.numbers import (
+    SampleComplexityDraw,
+    assemble,
+    curves,
+    gain,
+    sample_complexity,
+)
+from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.runs.pictures import LOOKS, style
 
@@ -35,10 +42,9 @@ _CORE = ("NTK", "quadratic model", "randomised network", "trained network")
 
 
 @dataclass(frozen=True)
-class Size:
+class SampleComplexityPreset(Preset):
     """Dimensions and data sets of both problems, the learners, and where the costly kernels end."""
 
-    cost: str
     xor: tuple[int, ...]
     monomial: tuple[int, ...]
     draws: int = 3
@@ -51,8 +57,8 @@ class Size:
 
 
 PRESETS = {
-    "quick": Size("a minute and a half", (16, 32, 64, 96), (16, 32, 64)),
-    "paper": Size(
+    "quick": SampleComplexityPreset("a minute and a half", (16, 32, 64, 96), (16, 32, 64)),
+    "paper": SampleComplexityPreset(
         "seven minutes",
         (16, 24, 32, 48, 64, 96),
         (16, 24, 32, 48, 64),
@@ -64,46 +70,46 @@ PRESETS = {
 }
 
 
-def _xor(size: Size) -> list[SampleComplexityDraw]:
+def _xor(preset: SampleComplexityPreset) -> list[SampleComplexityDraw]:
     return [
-        SampleComplexityDraw(SparseParity(d), learner, 0.05, size.width, size.most, number)
-        for learner in size.learners
-        for d in size.xor
-        if learner in _CORE or d <= size.costly
-        for number in range(size.draws)
+        SampleComplexityDraw(SparseParity(d), learner, 0.05, preset.width, preset.most, number)
+        for learner in preset.learners
+        for d in preset.xor
+        if learner in _CORE or d <= preset.costly
+        for number in range(preset.draws)
     ]
 
 
-def _monomial(size: Size) -> list[SampleComplexityDraw]:
+def _monomial(preset: SampleComplexityPreset) -> list[SampleComplexityDraw]:
     """α = 1/√3 gives (βᵀx)² the mean square 1 of a label."""
     return [
         SampleComplexityDraw(
             RidgeMonomial(d, 2, alpha=3**-0.5),
             learner,
             0.2,
-            size.randomized_width if learner == "randomised network" else size.width,
-            size.most,
+            preset.randomized_width if learner == "randomised network" else preset.width,
+            preset.most,
             number,
         )
         for learner in _CORE
-        if learner in size.learners
-        for d in size.monomial
-        for number in range(size.monomial_draws)
+        if learner in preset.learners
+        for d in preset.monomial
+        for number in range(preset.monomial_draws)
     ]
 
 
-def work(size: Size) -> list[SampleComplexityDraw]:
+def work(preset: SampleComplexityPreset) -> list[SampleComplexityDraw]:
     """Return one draw for each problem, learner, d and data set."""
-    return _xor(size) + _monomial(size)
+    return _xor(preset) + _monomial(preset)
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: SampleComplexityPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return n(d) with exponents for both problems, and the error against n in the largest dimension of 2-XOR."""
-    xor, monomial = _xor(size), _monomial(size)
+    xor, monomial = _xor(preset), _monomial(preset)
     return {
         "xor": assemble(xor, rows[: len(xor)]),
         "monomial": assemble(monomial, rows[len(xor) :]),
-        "curves": curves(xor, rows[: len(xor)], max(size.xor)),
+        "curves": curves(xor, rows[: len(xor)], max(preset.xor)),
     }
 
 
@@ -193,3 +199,16 @@ def _line(found: xr.Dataset, name: str) -> str:
     numbers = "".join(f"{value:>9.0f}" if np.isfinite(value) else f"{'–':>9}" for value in one.needed.values)
     interval = f"{float(one.exponent):.2f} [{float(one.exponent_low):.2f}, {float(one.exponent_high):.2f}]"
     return f"{name:<20}{numbers}{interval:>22}{gain(found, name)[0]:>7.2f}"
+
+
+EXPERIMENT = Experiment(
+    "sample-complexity",
+    "Samples needed against d: kernels, the quadratic model and networks (the same, §5.2)",
+    PRESETS,
+    work,
+    data,
+    plot,
+    verdict,
+    place=35,
+    report=sample_complexity,
+)
