@@ -79,7 +79,7 @@ def sizes():
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory):
-    """What an experiment finds at its tiny preset, given its name; figures of panels go through a store, `tiny.store`."""
+    """What an experiment finds at its tiny preset, given its name; panels go through a store, `tiny.store`."""
 
     def store(name):
         return tmp_path_factory.getbasetemp() / f"{name}-tiny.sqlite"

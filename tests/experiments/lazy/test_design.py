@@ -1,4 +1,4 @@
-"""Figures of panels at a small d: their numbers are those of the verbs, their files complete, their pictures legible."""
+"""Figures of panels at a small d: numbers are those of the verbs, files are complete, pictures can be read."""
 
 import csv
 import json

@@ -20,9 +20,10 @@ from lazyscope.activations import Activation, as_activation
 from lazyscope.activations.derivatives import require_smooth
 from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import Point, Risk
 from lazyscope.training.taylor.signs import random_signs
@@ -257,10 +258,7 @@ def data(preset: CouplingPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw both panels: dots with standard errors, the lemmas' slopes dashed through the first dot."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(10.4, 4.4))
+    with canvas(10.4, 4.4) as figure:
         left, right = figure.subplots(1, 2)
         for axes, (panel, shown), title in zip(
             (left, right),
@@ -307,14 +305,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return lines
 
 
-EXPERIMENT = Experiment(
-    "coupling",
-    "Taylor pieces and risks of randomised networks against the width (Beyond Linearization, §3)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=31,
-    report=coupling,
-)
+_TITLE = "Taylor pieces and risks of randomised networks against the width (Beyond Linearization, §3)"
+EXPERIMENT = Experiment("coupling", _TITLE, PRESETS, work, data, plot, verdict, place=31, report=coupling)

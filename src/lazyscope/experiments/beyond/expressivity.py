@@ -18,11 +18,12 @@ import numpy as np
 from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.numerics.losses import LOSSES
 from lazyscope.problems import RidgeMonomial, SparseParity
-from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.taylor.construction import expected_norm, express, monomials, norm_bound
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.signs import norm_24
@@ -216,10 +217,7 @@ def _functions(preset: ExpressivityPreset) -> xr.Dataset:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw functions, errors against the width, and norms between their mean and the theorem's bound."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(14.4, 4.6))
+    with canvas(14.4, 4.6) as figure:
         first, second, third = figure.subplots(1, 3)
         _draw_functions(first, data["functions"])
         _draw_errors(second, data["errors"])
@@ -285,14 +283,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*lines, told if not wrong else f"Not as declared: {', '.join(wrong)}."]
 
 
-EXPERIMENT = Experiment(
-    "expressivity",
-    "Quadratic models that express monomials and 2-XOR: errors and norms (the same, Theorem 7)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=34,
-    report=expressivity,
-)
+_TITLE = "Quadratic models that express monomials and 2-XOR: errors and norms (the same, Theorem 7)"
+EXPERIMENT = Experiment("expressivity", _TITLE, PRESETS, work, data, plot, verdict, place=34, report=expressivity)

@@ -22,9 +22,10 @@ from lazyscope.activations.derivatives import require_smooth, taylor_coefficient
 from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.runs.pictures import LOOKS, scale_colour, style
+from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.taylor.model import TaylorModel, upto
 from lazyscope.training.taylor.moments import moment_matched
 from lazyscope.weights import generator
@@ -238,10 +239,7 @@ def data(preset: HigherOrderPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw a panel for each order: pieces under randomisation as dots, declared slopes dashed, f⁽¹⁾ plain in grey."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(3.7 * len(data), 5.2))
+    with canvas(3.7 * len(data), 5.2) as figure:
         rows = np.atleast_1d(figure.subplots(1, len(data)))
         for axes, result in zip(rows, data.values(), strict=True):
             _panel(axes, result)
@@ -297,14 +295,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return lines
 
 
-EXPERIMENT = Experiment(
-    "higher-order",
-    "The k-th Taylor piece, extracted by randomisation, k = 2, 3, 4 (the same, §6)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=32,
-    report=higher_order,
-)
+_TITLE = "The k-th Taylor piece, extracted by randomisation, k = 2, 3, 4 (the same, §6)"
+EXPERIMENT = Experiment("higher-order", _TITLE, PRESETS, work, data, plot, verdict, place=32, report=higher_order)

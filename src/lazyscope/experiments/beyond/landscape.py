@@ -16,10 +16,11 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, exponents, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.problems import RidgeMonomial, SparseParity
-from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.taylor.construction import express, monomials
 from lazyscope.training.taylor.descent import Descent, descend
 from lazyscope.training.taylor.landscape import Inequality, landscape
@@ -276,10 +277,7 @@ def data(preset: LandscapePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw both error terms against the width, both sides at every point, and risk and curvature of the descents."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(14.4, 4.7))
+    with canvas(14.4, 4.7) as figure:
         first, second, third = figure.subplots(1, 3)
         _draw_errors(first, data["inequalities"])
         _draw_sides(second, data["inequalities"])
@@ -364,13 +362,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*lines, told if not wrong else f"Not as declared: {', '.join(wrong)}."]
 
 
-EXPERIMENT = Experiment(
-    "landscape",
-    "Both sides of Lemma 1 and Theorem 2 against the width, and descents off the saddle (the same, §4)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=33,
-)
+_TITLE = "Both sides of Lemma 1 and Theorem 2 against the width, and descents off the saddle (the same, §4)"
+EXPERIMENT = Experiment("landscape", _TITLE, PRESETS, work, data, plot, verdict, place=33)

@@ -14,7 +14,7 @@ import numpy as np
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import name_ends, shade
+from lazyscope.experiments.frame.drawing import canvas, name_ends, shade
 from lazyscope.experiments.frame.draws import Draw
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.limits.flow.curve import flow
@@ -22,7 +22,7 @@ from lazyscope.limits.sgd.finite_step import finite_step
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
-from lazyscope.runs.pictures import LOOKS, RISK, style
+from lazyscope.runs.pictures import LOOKS, RISK
 from lazyscope.runs.side_by_side import as_normal
 from lazyscope.runs.verbs import exact
 
@@ -224,10 +224,7 @@ def _features(preset: FlowPreset, until: float) -> xr.Dataset:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw the flow of every width against time with SGD at small steps on it; both step sizes at N = d/2 beside it."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(11.5, 4.9))
+    with canvas(11.5, 4.9) as figure:
         left, right = figure.subplots(1, 2)
         _draw_widths(left, data["widths"], data["features"])
         _draw_steps(right, data["steps"])
@@ -328,13 +325,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*lines, f"SGD lies on the prediction: all {compared} dots within {rule}."]
 
 
-EXPERIMENT = Experiment(
-    "flow",
-    "Risk along training: gradient flow, and what finite steps add to it (Limitations, Figure 1, right)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=51,
-)
+_TITLE = "Risk along training: gradient flow, and what finite steps add to it (Limitations, Figure 1, right)"
+EXPERIMENT = Experiment("flow", _TITLE, PRESETS, work, data, plot, verdict, place=51)

@@ -16,6 +16,7 @@ from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.limits.flow.curve import flow
@@ -24,7 +25,7 @@ from lazyscope.problems import QuadraticTarget
 from lazyscope.progress import report
 from lazyscope.protocols import SGD
 from lazyscope.regimes import Trained
-from lazyscope.runs.pictures import LOOKS, RISK, scale_colour, style
+from lazyscope.runs.pictures import LOOKS, RISK, scale_colour
 from lazyscope.runs.verbs import limit
 from lazyscope.training.sgd import population
 from lazyscope.training.sgd.square import SquareNetworks
@@ -215,11 +216,8 @@ def half_time(times: FloatArray, learned: FloatArray) -> FloatArray:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw the shares against time, the staircase of the risk, and the times against the eigenvalues."""
-    from matplotlib.figure import Figure
-
     one = data["staircase"]
-    with style():
-        figure = Figure(figsize=(14.4, 4.6))
+    with canvas(14.4, 4.6) as figure:
         first, second, third = figure.subplots(1, 3, width_ratios=(1.25, 1.1, 0.9))
         _draw_shares(first, one)
         _draw_risk(second, one)
@@ -322,13 +320,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*lines, told if not wrong else f"Not as predicted: {', '.join(wrong)}."]
 
 
-EXPERIMENT = Experiment(
-    "staircase",
-    "Eigendirections learned one after another, the largest first, from small weights (the same, §2.3)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=52,
-)
+_TITLE = "Eigendirections learned one after another, the largest first, from small weights (the same, §2.3)"
+EXPERIMENT = Experiment("staircase", _TITLE, PRESETS, work, data, plot, verdict, place=52)

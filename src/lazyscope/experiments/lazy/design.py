@@ -14,6 +14,7 @@ import numpy as np
 from lazyscope.checks import whole_numbers
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame import drawing
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.problems import SizedProblem
 from lazyscope.protocols import SGD
@@ -166,12 +167,7 @@ def regimes(
 
     return (
         *(Series(label, law, drawn(preset.fitted, np.inf), preset.fitted) for label, law in laws),
-        Series(
-            "NT",
-            NeuralTangent(activation),
-            drawn(preset.tangent, problem.d if square else np.inf),
-            preset.tangent,
-        ),
+        Series("NT", NeuralTangent(activation), drawn(preset.tangent, problem.d if square else np.inf), preset.tangent),
         Series("NN", Trained(activation), descended(preset.trained), preset.trained),
     )
 
@@ -182,10 +178,18 @@ def experiment_of(
     place: int,
     presets: Mapping[str, PanelsPreset],
     panels: Callable[[PanelsPreset], tuple[Panel, ...]],
-    plot: Callable[[Mapping[str, xr.Dataset]], Figure],
+    lowest: float,
 ) -> Experiment[PanelsPreset]:
-    """Return the experiment that computes some panels; its dots can be moved, and taken from reference runs."""
+    """Return the experiment that computes some panels; its dots can be moved, and taken from reference runs.
+
+    One panel is drawn with its traces beside it, several are small multiples; axes begin at the `lowest` risk.
+    """
     from lazyscope.experiments.lazy import collect, tables
+
+    def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+        if len(data) > 1:
+            return drawing.small_multiples(data, columns=3, lowest=lowest)
+        return drawing.two_frames(next(iter(data.values())), lowest=lowest)
 
     def places(preset: PanelsPreset) -> list[tuple[Place, list[Run]]]:
         return [at for panel in panels(preset) for at in panel.places()]

@@ -5,17 +5,9 @@ The target is the paper's, B diagonal with Exp(1) entries. `quick` keeps the spe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from lazyscope.experiments.frame import drawing
 from lazyscope.experiments.lazy.design import Dots, Panel, PanelsPreset, experiment_of, regimes
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
 
 _WIDTHS = (10, 25, 50, 100, 1000)
 PRESETS = {
@@ -36,16 +28,5 @@ def panels(preset: PanelsPreset) -> tuple[Panel, ...]:
     return (Panel("quadratic", "Quadratic target, σ(u) = u²", target, regimes(target, preset)),)
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
-    """Draw risk against N/d, and against samples seen."""
-    return drawing.two_frames(data["quadratic"], lowest=0.0)
-
-
-EXPERIMENT = experiment_of(
-    "fig1",
-    "Quadratic target, σ = u² (Limitations of Lazy Training, Figure 1)",
-    11,
-    PRESETS,
-    panels,
-    plot,
-)
+_TITLE = "Quadratic target, σ = u² (Limitations of Lazy Training, Figure 1)"
+EXPERIMENT = experiment_of("fig1", _TITLE, 11, PRESETS, panels, lowest=0.0)

@@ -5,17 +5,9 @@ The mixture is the paper's, Δ diagonal with entries uniform on {2, 1.5, 1}/√d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from lazyscope.experiments.frame import drawing
 from lazyscope.experiments.lazy.design import Dots, Panel, PanelsPreset, experiment_of, regimes
 from lazyscope.problems import GaussianMixture
 from lazyscope.protocols import SGD
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
 
 _WIDTHS = (10, 25, 50, 100, 450)
 PRESETS = {
@@ -37,16 +29,5 @@ def panels(preset: PanelsPreset) -> tuple[Panel, ...]:
     return (Panel("mixture", title, mixture, regimes(mixture, preset), floor=True),)
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
-    """Draw risk against N/d, and against samples seen."""
-    return drawing.two_frames(data["mixture"], lowest=0.35)
-
-
-EXPERIMENT = experiment_of(
-    "fig2",
-    "Mixture of two Gaussians, σ = u² (the same, Figure 2)",
-    12,
-    PRESETS,
-    panels,
-    plot,
-)
+_TITLE = "Mixture of two Gaussians, σ = u² (the same, Figure 2)"
+EXPERIMENT = experiment_of("fig2", _TITLE, 12, PRESETS, panels, lowest=0.35)

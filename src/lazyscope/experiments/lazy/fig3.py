@@ -6,17 +6,9 @@ drawn weights. Nor has NN: its crosses are where descent on the exact population
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from lazyscope.experiments.frame import drawing
 from lazyscope.experiments.lazy.design import Dots, Panel, PanelsPreset, experiment_of, regimes
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
 
 _WIDTHS = (6, 15, 30, 60, 120)
 PRESETS = {
@@ -38,16 +30,5 @@ def panels(preset: PanelsPreset) -> tuple[Panel, ...]:
     return (Panel("relu", "Quadratic target, ReLU", target, regimes(target, preset, "relu", optimal=False)),)
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
-    """Draw risk against N/d, and against samples seen."""
-    return drawing.two_frames(data["relu"], lowest=0.0)
-
-
-EXPERIMENT = experiment_of(
-    "fig3",
-    "Quadratic target, ReLU (poster of the same, Figure 3)",
-    13,
-    PRESETS,
-    panels,
-    plot,
-)
+_TITLE = "Quadratic target, ReLU (poster of the same, Figure 3)"
+EXPERIMENT = experiment_of("fig3", _TITLE, 13, PRESETS, panels, lowest=0.0)

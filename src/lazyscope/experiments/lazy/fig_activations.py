@@ -11,20 +11,13 @@ the risk creeps down to where SGD, from weights of order one, does not come with
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lazyscope.activations import Activation
 from lazyscope.activations.named import NAMED
-from lazyscope.experiments.frame import drawing
 from lazyscope.experiments.lazy.design import Dots, Panel, PanelsPreset, experiment_of, regimes
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
 
 # σ ↦ step sizes of NN and of NT in the quick preset: λ₁ and λ₂ set the scale, and one or two near the best save minutes
 STEP_SIZES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
@@ -83,16 +76,5 @@ def _of(preset: PanelsPreset, name: str) -> PanelsPreset:
     return replace(preset, widest=widest, trained=trained, tangent=tangent)
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
-    """Draw risk against N/d, a frame an activation."""
-    return drawing.small_multiples(data, columns=3, lowest=0.0)
-
-
-EXPERIMENT = experiment_of(
-    "fig-activations",
-    "Quadratic target, other activations, and one that cannot see it (the same, appendix)",
-    15,
-    PRESETS,
-    panels,
-    plot,
-)
+_TITLE = "Quadratic target, other activations, and one that cannot see it (the same, appendix)"
+EXPERIMENT = experiment_of("fig-activations", _TITLE, 15, PRESETS, panels, lowest=0.0)

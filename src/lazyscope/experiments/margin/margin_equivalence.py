@@ -14,11 +14,12 @@ import numpy as np
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.runs.pictures import LOOKS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -100,12 +101,9 @@ def pairs(data: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw both kinds on their common limit, and their paired difference against d."""
-    from matplotlib.figure import Figure
-
     differences = pairs(data)
     last = max(row["d"] for row in differences)
-    with style():
-        figure = Figure(figsize=(10.4, 7.4))
+    with canvas(10.4, 7.4) as figure:
         frames = figure.subplots(2, 2)
         for row, (name, label) in enumerate(_PANELS.items()):
             _on_the_limit(frames[row, 0], data, name, last)
@@ -201,13 +199,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*table, same, margin_dots.agreement(one for key, one in data.items() if "limit" not in key)]
 
 
-EXPERIMENT = Experiment(
-    "margin-equivalence",
-    "Nonlinear against noisy linear features at the largest margin (the same, Conjecture)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=42,
-)
+_TITLE = "Nonlinear against noisy linear features at the largest margin (the same, Conjecture)"
+EXPERIMENT = Experiment("margin-equivalence", _TITLE, PRESETS, work, data, plot, verdict, place=42)

@@ -11,12 +11,13 @@ import numpy as np
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.pictures import FLOOR, LOOKS, style
+from lazyscope.runs.pictures import FLOOR, LOOKS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -80,10 +81,7 @@ def data(preset: MaxMarginPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw error and margin side by side, the limit as a line."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(10.0, 4.3))
+    with canvas(10.0, 4.3) as figure:
         for axes, (name, label) in zip(figure.subplots(1, 2), _PANELS.items(), strict=True):
             _panel(axes, data, name)
             axes.set(xlabel="N/d, features per dimension", ylabel=label)
@@ -128,13 +126,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     ]
 
 
-EXPERIMENT = Experiment(
-    "max-margin",
-    "Error and margin of the max-margin classifier on ReLU features (Thermodynamic limits, Comparison)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=41,
-)
+_TITLE = "Error and margin of the max-margin classifier on ReLU features (Thermodynamic limits, Comparison)"
+EXPERIMENT = Experiment("max-margin", _TITLE, PRESETS, work, data, plot, verdict, place=41)

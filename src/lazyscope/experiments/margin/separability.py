@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import IsotropicFeatures, RandomFeatures
-from lazyscope.runs.pictures import scale_colour, style
+from lazyscope.runs.pictures import scale_colour
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -154,10 +155,7 @@ def crossing(x: NDArray[np.float64], share: NDArray[np.float64], draws: int) -> 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw the share of separable draws against N/n, a curve a dimension, the threshold as a vertical line."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(10.4, 4.3))
+    with canvas(10.4, 4.3) as figure:
         for axes, (name, one) in zip(figure.subplots(1, len(data), sharey=True), data.items(), strict=True):
             _panel(axes, one)
             sizes = f"n = {one.attrs['psi2']:g}d" if "random" in name else "N = d"
@@ -211,13 +209,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*table, ending]
 
 
-EXPERIMENT = Experiment(
-    "separability",
-    "The probability that data are separable, around the threshold N/n",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=43,
-)
+_TITLE = "The probability that data are separable, around the threshold N/n"
+EXPERIMENT = Experiment("separability", _TITLE, PRESETS, work, data, plot, verdict, place=43)

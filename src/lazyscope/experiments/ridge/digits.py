@@ -19,12 +19,13 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.numerics.blas import threads_for
 from lazyscope.numerics.ridge_path import ridge_path
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.linear.random_layer import features, unit_rows
 
 if TYPE_CHECKING:
@@ -205,10 +206,7 @@ def data(preset: DigitsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw a frame for each way to fit, with its threshold."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(9.8, 4.6))
+    with canvas(9.8, 4.6) as figure:
         frames = figure.subplots(1, 2, sharey=True)
         for axes, (fit, title) in zip(frames, _FITS.items(), strict=True):
             _frame(axes, data[fit], title)
@@ -259,13 +257,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*lines, f"{end}: {'; '.join(where)}."]
 
 
-EXPERIMENT = Experiment(
-    "digits",
-    "Double descent on real images: random features and a trained network on digits",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=25,
-)
+_TITLE = "Double descent on real images: random features and a trained network on digits"
+EXPERIMENT = Experiment("digits", _TITLE, PRESETS, work, data, plot, verdict, place=25)

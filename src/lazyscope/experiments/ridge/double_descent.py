@@ -10,10 +10,10 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
-from lazyscope.runs.pictures import style
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -59,12 +59,9 @@ def data(preset: DoubleDescentPreset, rows: Sequence[Row]) -> dict[str, xr.Datas
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw four frames, one legend."""
-    from matplotlib.figure import Figure
-
     one = data["double descent"]
     colours = ridge_dots.colours_of(one)
-    with style():
-        figure = Figure(figsize=(9.6, 6.9))
+    with canvas(9.6, 6.9) as figure:
         frames = figure.subplots(2, 2, sharex=True)
         for axes, (name, title) in zip(frames.flat, _TITLES.items(), strict=True):
             ridge_dots.draw(axes, one, name, colours)
@@ -97,13 +94,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*lines, f"Peak of the limit, as N/n: {named}.", ridge_dots.agreement(data)]
 
 
-EXPERIMENT = Experiment(
-    "double-descent",
-    "Ridge regression on random features: test error, bias, variance, training (Mei & Montanari)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=21,
-)
+_TITLE = "Ridge regression on random features: test error, bias, variance, training (Mei & Montanari)"
+EXPERIMENT = Experiment("double-descent", _TITLE, PRESETS, work, data, plot, verdict, place=21)

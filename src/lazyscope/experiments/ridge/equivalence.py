@@ -11,11 +11,12 @@ import numpy as np
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.runs.pictures import LOOKS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -79,11 +80,8 @@ def data(preset: EquivalencePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw test and training error, a column for each dimension."""
-    from matplotlib.figure import Figure
-
     dimensions = list(dict.fromkeys(one.attrs["d"] for one in data.values()))
-    with style():
-        figure = Figure(figsize=(9.6, 6.4))
+    with canvas(9.6, 6.4) as figure:
         frames = figure.subplots(2, len(dimensions), sharex=True, sharey="row", squeeze=False)
         for column, d in enumerate(dimensions):
             for row, (name, title) in enumerate({"risk": "test error", "train": "training error"}.items()):
@@ -122,13 +120,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     ]
 
 
-EXPERIMENT = Experiment(
-    "equivalence",
-    "ReLU features and noisy linear ones, in two dimensions (the same)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=24,
-)
+_TITLE = "ReLU features and noisy linear ones, in two dimensions (the same)"
+EXPERIMENT = Experiment("equivalence", _TITLE, PRESETS, work, data, plot, verdict, place=24)

@@ -11,11 +11,12 @@ import numpy as np
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.limits.ridge.optimal import optimal_ridge
 from lazyscope.problems import LinearTarget
-from lazyscope.runs.pictures import scale_colour, style
+from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
@@ -75,10 +76,7 @@ def data(preset: RidgeSnrPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw a frame for each signal-to-noise ratio; stars are the best ridges, at the left edge where that is 0."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(9.6, 4.4))
+    with canvas(9.6, 4.4) as figure:
         frames = figure.subplots(1, len(data), squeeze=False).flat
         for axes, (name, one) in zip(frames, data.items(), strict=True):
             for i, ratio in enumerate(one["shape"].values):
@@ -117,13 +115,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*lines, ridge_dots.agreement(data, ("risk", "train"))]
 
 
-EXPERIMENT = Experiment(
-    "ridge-snr",
-    "The best ridge at high and at low signal-to-noise ratio (the same)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=22,
-)
+_TITLE = "The best ridge at high and at low signal-to-noise ratio (the same)"
+EXPERIMENT = Experiment("ridge-snr", _TITLE, PRESETS, work, data, plot, verdict, place=22)

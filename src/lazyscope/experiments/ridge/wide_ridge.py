@@ -11,10 +11,11 @@ import numpy as np
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
-from lazyscope.runs.pictures import FLOOR, style
+from lazyscope.runs.pictures import FLOOR
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
@@ -60,10 +61,7 @@ def data(preset: WideRidgePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw a frame for each level of noise, the widest network dotted."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(9.6, 4.3))
+    with canvas(9.6, 4.3) as figure:
         for axes, (name, one) in zip(
             figure.subplots(1, len(data), sharey=True, squeeze=False).flat, data.items(), strict=True
         ):
@@ -101,13 +99,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*lines, best, ridge_dots.agreement(data)]
 
 
-EXPERIMENT = Experiment(
-    "wide-ridge",
-    "At a fixed ridge the widest network is the best (the same)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=23,
-)
+_TITLE = "At a fixed ridge the widest network is the best (the same)"
+EXPERIMENT = Experiment("wide-ridge", _TITLE, PRESETS, work, data, plot, verdict, place=23)

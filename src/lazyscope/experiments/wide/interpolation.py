@@ -18,10 +18,11 @@ from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, provenance, split
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.limits.interpolation import parameters, threshold, unexplained
-from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.linear.interpolate import KINDS, Kind, features, fitted, trained
 from lazyscope.weights import generator
 
@@ -279,11 +280,8 @@ def _with_theory(
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw shares against N and residuals against p/n for the most labels, and the smallest N against n."""
-    from matplotlib.figure import Figure
-
     largest = list(data.values())[-1]
-    with style():
-        figure = Figure(figsize=(14.4, 4.5))
+    with canvas(14.4, 4.5) as figure:
         first, second, third = figure.subplots(1, 3)
         _draw_shares(first, largest)
         _draw_residuals(second, largest)
@@ -375,14 +373,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     ]
 
 
-EXPERIMENT = Experiment(
-    "interpolation",
-    "The smallest RF, NT and NN that fit n random labels, and what is left below (the same)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=63,
-    report=interpolation,
-)
+_TITLE = "The smallest RF, NT and NN that fit n random labels, and what is left below (the same)"
+EXPERIMENT = Experiment("interpolation", _TITLE, PRESETS, work, data, plot, verdict, place=63, report=interpolation)

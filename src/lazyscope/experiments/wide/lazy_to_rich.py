@@ -16,13 +16,14 @@ import numpy as np
 from lazyscope.checks import FloatArray, positive_numbers, whole_number
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, grouped, over_draws, provenance
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.limits.flow.curve import flow
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, Trained
-from lazyscope.runs.pictures import LOOKS, RISK, scale_colour, style
+from lazyscope.runs.pictures import LOOKS, RISK, scale_colour
 from lazyscope.runs.verbs import exact, limit
 from lazyscope.training.sgd import lazy_to_rich as training
 
@@ -209,9 +210,7 @@ def data(preset: LazyToRichPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]
     line = np.geomspace(preset.alpha[0], preset.alpha[-1], 60)
     closed = [float(exact(preset.problem, Trained(alpha=a), width=preset.width, draws=preset.draws).risk) for a in line]
     found = found.assign(
-        exact_line=("line", np.array(closed)),
-        exponent=("quantity", slope),
-        exponent_stderr=("quantity", spread),
+        exact_line=("line", np.array(closed)), exponent=("quantity", slope), exponent_stderr=("quantity", spread)
     ).assign_coords(line=line, quantity=list(_SHOWN))
     found.attrs |= {"d": preset.d, "lazy_from": preset.lazy}
     first = {alpha: rows[k * preset.draws] for k, alpha in enumerate(preset.alpha)}
@@ -234,11 +233,8 @@ def data(preset: LazyToRichPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw the risk in the end, what laziness means, and the way there, for every α."""
-    from matplotlib.figure import Figure
-
     found = data["alpha"]
-    with style():
-        figure = Figure(figsize=(14.4, 4.9))
+    with canvas(14.4, 4.9) as figure:
         first, second, third = figure.subplots(1, 3)
         _draw_risk(first, found)
         _draw_laziness(second, found)
@@ -322,14 +318,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*lines, told if not wrong else f"Not as predicted: {', '.join(wrong)}."]
 
 
-EXPERIMENT = Experiment(
-    "lazy-to-rich",
-    "Risk and laziness against the output scale α, from NT to NN (Thermodynamic limits, Lazy training)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=61,
-    report=lazy_to_rich,
-)
+_TITLE = "Risk and laziness against the output scale α, from NT to NN (Thermodynamic limits, Lazy training)"
+EXPERIMENT = Experiment("lazy-to-rich", _TITLE, PRESETS, work, data, plot, verdict, place=61, report=lazy_to_rich)

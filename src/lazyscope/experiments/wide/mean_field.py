@@ -17,13 +17,14 @@ from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.evidence.registry import find
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, grouped, over_draws, provenance
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.problems import GaussianMixture
 from lazyscope.problems.base import Problem, dimension_of
 from lazyscope.protocols import ParticleDescent
 from lazyscope.regimes import MeanField
-from lazyscope.runs.pictures import LOOKS, scale_colour, style
+from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.mean_field.conditional_gradient import minimise
 from lazyscope.training.mean_field.descent import at_points
 from lazyscope.training.mean_field.particles import Particles, Sample, descend
@@ -299,10 +300,7 @@ def data(preset: MeanFieldPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw descents, what is left in the end against N, the gap of the minimum, and the way between two ends."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(10.8, 8.0))
+    with canvas(10.8, 8.0) as figure:
         (first, second), (third, fourth) = figure.subplots(2, 2)
         _draw_descents(first, data["particles"])
         _draw_excess(second, data["particles"])
@@ -386,14 +384,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*told, ending if not wrong else f"Not as predicted: {', '.join(wrong)}."]
 
 
-EXPERIMENT = Experiment(
-    "mean-field",
-    "Particles against the best measure, its duality gap, convexity (the same, Mean field)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=62,
-    report=mean_field,
-)
+_TITLE = "Particles against the best measure, its duality gap, convexity (the same, Mean field)"
+EXPERIMENT = Experiment("mean-field", _TITLE, PRESETS, work, data, plot, verdict, place=62, report=mean_field)

@@ -17,9 +17,10 @@ from lazyscope.experiments.beyond.sample_complexity.numbers import (
     gain,
     sample_complexity,
 )
+from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.problems import RidgeMonomial, SparseParity
-from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.runs.pictures import LOOKS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -115,10 +116,7 @@ def data(preset: SampleComplexityPreset, rows: Sequence[Row]) -> dict[str, xr.Da
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw n(d) for both problems, fits as lines and slopes 1 and 2 beside them; error against n on the right."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(14.4, 4.9))
+    with canvas(14.4, 4.9) as figure:
         for axes, panel in zip(figure.subplots(1, 3), ("xor", "monomial", "curves"), strict=True):
             if panel == "curves":
                 _curves(axes, data[panel], float(data["xor"].attrs["level"]))
@@ -201,14 +199,7 @@ def _line(found: xr.Dataset, name: str) -> str:
     return f"{name:<20}{numbers}{interval:>22}{gain(found, name)[0]:>7.2f}"
 
 
+_TITLE = "Samples needed against d: kernels, the quadratic model and networks (the same, §5.2)"
 EXPERIMENT = Experiment(
-    "sample-complexity",
-    "Samples needed against d: kernels, the quadratic model and networks (the same, §5.2)",
-    PRESETS,
-    work,
-    data,
-    plot,
-    verdict,
-    place=35,
-    report=sample_complexity,
+    "sample-complexity", _TITLE, PRESETS, work, data, plot, verdict, place=35, report=sample_complexity
 )
