@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from lazyscope.experiments.frame.experiment import Experiment
+    from lazyscope.experiments.frame.experiment import AnyExperiment
 
 GROUP = "lazyscope.experiments"
 
 
-def load(name: str | None) -> Experiment:
+def load(name: str | None) -> AnyExperiment:
     """Return one experiment; of this package, only its own file is imported.
 
     >>> load("fig1").title
@@ -43,7 +43,7 @@ def load(name: str | None) -> Experiment:
     raise InvalidParameter.of("lazyscope figure", "NAME", must, "none" if name is None else repr(name))
 
 
-def load_all() -> dict[str, Experiment]:
+def load_all() -> dict[str, AnyExperiment]:
     """Return every experiment by its name, in the order of the papers; all their kinds of work are then known.
 
     >>> list(load_all())[:3]
@@ -66,11 +66,11 @@ def _modules() -> dict[str, str]:
     return dict(below(__path__[0], __name__))
 
 
-def _in_module(module: str) -> Experiment | None:
+def _in_module(module: str) -> AnyExperiment | None:
     return getattr(importlib.import_module(module), "EXPERIMENT", None)
 
 
-def _others() -> list[Experiment]:
+def _others() -> list[AnyExperiment]:
     """Return the experiments of other packages; one that cannot be imported is told of, and left out."""
     found = []
     for entry in entry_points(group=GROUP):
@@ -81,12 +81,12 @@ def _others() -> list[Experiment]:
     return found
 
 
-def _of(entry: EntryPoint) -> Experiment:
+def _of(entry: EntryPoint) -> AnyExperiment:
     """Return what an entry point names, an `Experiment` of the same name."""
     from lazyscope.experiments.frame.experiment import Experiment
 
-    found = entry.load()
-    if not isinstance(found, Experiment) or found.name != entry.name:
+    named = entry.load()
+    if not isinstance(named, Experiment) or named.name != entry.name:
         must = f"be an Experiment of the name {entry.name}"
-        raise InvalidParameter.of("lazyscope.experiments", entry.value, must, type(found).__name__)
-    return found
+        raise InvalidParameter.of("lazyscope.experiments", entry.value, must, type(named).__name__)
+    return named

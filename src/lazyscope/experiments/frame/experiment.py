@@ -63,6 +63,9 @@ class Experiment(Generic[P]):
     rows: Callable[[Panels], list[dict[str, Any]]] = points
 
 
+AnyExperiment = Experiment[Any]
+
+
 @dataclass(frozen=True, eq=False)
 class Findings:
     """What an experiment found, a Dataset a panel; the sweep behind it, None where it is all theory.

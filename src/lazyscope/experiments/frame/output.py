@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lazyscope import files
-from lazyscope.experiments.frame.experiment import Experiment, Findings
+from lazyscope.experiments.frame.experiment import AnyExperiment, Findings
 from lazyscope.files import jsonable
 from lazyscope.runs import pictures
 from lazyscope.sweep.worker import versions
@@ -15,7 +15,7 @@ from lazyscope.sweep.worker import versions
 SUFFIXES = (".png", ".pdf", ".csv", ".nc", ".json")
 
 
-def write(experiment: Experiment[Any], found: Findings, stem: Path, command: str, about: dict[str, Any]) -> list[Path]:
+def write(experiment: AnyExperiment, found: Findings, stem: Path, command: str, about: dict[str, Any]) -> list[Path]:
     """Write PNG, PDF, CSV, netCDF and the provenance as JSON, each whole or not at all; return the paths."""
     import xarray as xr
 
@@ -36,7 +36,7 @@ def write(experiment: Experiment[Any], found: Findings, stem: Path, command: str
     return list(paths.values())
 
 
-def provenance(experiment: Experiment[Any], found: Findings, command: str, about: dict[str, Any]) -> dict[str, Any]:
+def provenance(experiment: AnyExperiment, found: Findings, command: str, about: dict[str, Any]) -> dict[str, Any]:
     """Return what the numbers rest on: the tasks by fingerprint, and where the result of each is from."""
     origin: dict[str, Any] = {
         "command": command,

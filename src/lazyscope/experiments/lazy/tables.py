@@ -105,7 +105,8 @@ _COLUMNS = ("regime", "N", "N/d", "limit", "exact", "simulated", "difference", "
 
 def _table(data: xr.Dataset) -> list[str]:
     """Return a line for each cross and dot under the names of the columns; a blank line tells series apart."""
-    cells, label = [_COLUMNS], ""
+    cells: list[tuple[str, ...]] = [_COLUMNS]
+    label = ""
     for row in at_widths(data):
         if label and row["regime"] != label:
             cells.append(("",) * len(_COLUMNS))

@@ -183,7 +183,7 @@ def data(preset: DigitsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
         widths = getattr(preset, fit)
         part = rows[start : start + len(widths) * preset.draws]
         start += len(part)
-        columns = {}
+        columns: dict[str, Any] = {}
         for name in _SHOWN:
             values = np.array([row[name] for row in part]).reshape(len(widths), preset.draws)
             mean, stderr = over_draws(values)
