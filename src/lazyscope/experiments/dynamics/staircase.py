@@ -258,7 +258,7 @@ def _draw_risk(axes: Axes, one: xr.Dataset) -> None:
 
 
 def _draw_times(axes: Axes, one: xr.Dataset) -> None:
-    from matplotlib.ticker import FixedLocator, NullFormatter, StrMethodFormatter
+    from matplotlib.ticker import FixedLocator
 
     lasting = one.sizes["learned_direction"]
     values = one.eigenvalue.values[:lasting]
@@ -273,8 +273,8 @@ def _draw_times(axes: Axes, one: xr.Dataset) -> None:
     axes.set_title("Twice the eigenvalue, half the time")
     for axis, ticks in ((axes.xaxis, values), (axes.yaxis, (5.0, 10.0, 20.0, 50.0, 100.0, 200.0))):
         axis.set_major_locator(FixedLocator([float(tick) for tick in ticks]))
-        axis.set_major_formatter(StrMethodFormatter("{x:.2g}"))
-        axis.set_minor_formatter(NullFormatter())
+        axis.set_major_formatter("{x:.2g}")
+        axis.set_minor_formatter("")
 
 
 def _legend(one: xr.Dataset) -> dict[str, Any]:

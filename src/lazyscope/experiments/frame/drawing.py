@@ -57,8 +57,6 @@ def small_multiples(panels: Mapping[str, xr.Dataset], columns: int, *, lowest: f
 
 def against_width(axes: Axes, data: xr.Dataset) -> None:
     """Draw `limit` as lines, `exact` as crosses and `simulate` as dots with their standard errors."""
-    from matplotlib.ticker import StrMethodFormatter
-
     ratio = data.width / data.attrs["d"]
     for label in data.series.values.tolist():
         one, look = data.sel(series=label), _large(label)
@@ -68,7 +66,7 @@ def against_width(axes: Axes, data: xr.Dataset) -> None:
     if "bayes" in data:
         axes.axhline(float(data.bayes), **FLOOR)
     axes.set(xlabel=RATIO, ylabel=RISK, xscale="log", xlim=(0.088, 11.4))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_major_formatter("{x:g}")
 
 
 _CROSS: dict[str, Any] = {"marker": "x", "linestyle": "", "markersize": 4, "markeredgewidth": 1.1}

@@ -158,7 +158,7 @@ def _on_the_limit(axes: Axes, data: Mapping[str, xr.Dataset], name: str, d: int)
 
 
 def _against_d(axes: Axes, differences: Sequence[Mapping[str, Any]], name: str) -> None:
-    from matplotlib.ticker import NullLocator, StrMethodFormatter
+    from matplotlib.ticker import NullLocator
 
     axes.axhline(0.0, color="#333333", linewidth=1.0)
     dimensions = sorted({row["d"] for row in differences})
@@ -177,7 +177,7 @@ def _against_d(axes: Axes, differences: Sequence[Mapping[str, Any]], name: str) 
         )
     axes.set_xscale("log")
     axes.set_xticks(dimensions)
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_locator(NullLocator())
 
 

@@ -218,15 +218,13 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def _frame(axes: Axes, one: xr.Dataset, title: str) -> None:
-    from matplotlib.ticker import StrMethodFormatter
-
     for name, (label, colour, marker) in _SHOWN.items():
         values = np.where(one[name].values > 1e-4, one[name].values, np.nan)  # below it: an interpolation
         look = {"color": colour, "marker": marker, "linewidth": 1.2, "markersize": 5}
         axes.errorbar(one.ratio, values, one[f"{name}_stderr"], label=label, **look)
     axes.axvline(one.attrs["threshold"], color="#555555", linewidth=1.0, linestyle=":", zorder=0)
     axes.set(xscale="log", yscale="log", ylim=(5e-3, 40.0), xlabel="N/n, neurons per image", title=title)
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_major_formatter("{x:g}")
     words = "N = n" if one.attrs["threshold"] == 1.0 else f"N({PIXELS} + 2) + 1 = n"
     axes.annotate(
         f"as many parameters\nas labels: {words}", (one.attrs["threshold"], 30.0), xytext=(9, 0), va="top",

@@ -125,10 +125,8 @@ def draw(axes: Axes, data: xr.Dataset, name: str, colours: Mapping[float, Any]) 
 
 def threshold(axes: Axes) -> None:
     """Mark N = n, and make the axis of N/n one that people read."""
-    from matplotlib.ticker import StrMethodFormatter
-
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.axvline(1.0, color="#999999", linewidth=0.9, linestyle=":", zorder=0)
 
 

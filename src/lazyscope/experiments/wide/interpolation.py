@@ -326,8 +326,6 @@ _NAMES = {"RF": "RF, p = N", "NT": "NT, p = Nd + 1", "NN": "NN, p = N(d + 1) + 1
 
 
 def _draw_smallest(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
-    from matplotlib.ticker import NullFormatter, StrMethodFormatter
-
     panels = list(data.values())
     n, d = np.array([one.attrs["n"] for one in panels], dtype=float), panels[0].attrs["d"]
     for kind in panels[0].kind.values.tolist():
@@ -340,8 +338,8 @@ def _draw_smallest(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
         axes.errorbar(n, smallest, error, linestyle="", label=f"{kind}; line: {_SLOPES[kind]}", zorder=3, **LOOKS[kind])
     axes.set(xscale="log", yscale="log", xlabel="n, labels", ylabel="smallest N that fits, mean over draws")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.set_minor_formatter(NullFormatter())
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("")
     axes.set_xticks(n)
     axes.set_ylim(None, 4.0 * n[-1])
     axes.legend(loc="upper left")

@@ -126,8 +126,6 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def _needed(axes: Axes, found: xr.Dataset, title: str) -> None:
-    from matplotlib.ticker import NullFormatter, StrMethodFormatter
-
     d = found.d.values.astype(float)
     for name in found.learner.values.tolist():
         one = found.sel(learner=name)
@@ -151,14 +149,12 @@ def _needed(axes: Axes, found: xr.Dataset, title: str) -> None:
                       textcoords="offset points")  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="d, inputs", ylabel="n, samples needed", title=title)
     axes.set_xticks(d)
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, title="fitted exponent, 95%")
 
 
 def _curves(axes: Axes, found: xr.Dataset, level: float) -> None:
-    from matplotlib.ticker import NullFormatter
-
     for name in found.learner.values.tolist():
         colour, marker = _LOOKS[name]
         one = found.sel(learner=name)
@@ -166,7 +162,7 @@ def _curves(axes: Axes, found: xr.Dataset, level: float) -> None:
     axes.axhline(level, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
     axes.set(xscale="log", yscale="log", xlabel="n, samples", ylabel="share misclassified")
     axes.set_title(f"2-XOR at d = {found.attrs['d']}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_minor_formatter("")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, title="mean over data sets")
 
 
