@@ -275,12 +275,12 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _series(axes: Axes, one: xr.Dataset, name: str, colour: str, marker: str) -> None:
-    m, size = one.width.values, one["size"].values
-    declared = float(one.bound)
-    at_most = "≤ " if str(one.quantity.values) in ("rest", "risk", "gradient", "hessian") else ""
-    label = f"{name}: m$^{{{float(one.exponent):+.2f}}}$ ({at_most}{declared:+.2f})".replace("-", "−")
-    axes.errorbar(m, size, one.stderr.values, color=colour, marker=marker, linestyle="", label=label)
+def _series(axes: Axes, panel: xr.Dataset, name: str, colour: str, marker: str) -> None:
+    m, size = panel.width.values, panel["size"].values
+    declared = float(panel.bound)
+    at_most = "≤ " if str(panel.quantity.values) in ("rest", "risk", "gradient", "hessian") else ""
+    label = f"{name}: m$^{{{float(panel.exponent):+.2f}}}$ ({at_most}{declared:+.2f})".replace("-", "−")
+    axes.errorbar(m, size, panel.stderr.values, color=colour, marker=marker, linestyle="", label=label)
     axes.plot(m, size[0] * (m / m[0]) ** declared, color=colour, linestyle="--", linewidth=1.0)
 
 
@@ -290,8 +290,8 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     wrong = []
     for panel, shown in _PANELS.items():
         for name in shown:
-            one = data[panel].sel(quantity=name)
-            slope, error, declared = (float(one[key]) for key in ("exponent", "exponent_stderr", "bound"))
+            at = data[panel].sel(quantity=name)
+            slope, error, declared = (float(at[key]) for key in ("exponent", "exponent_stderr", "bound"))
             bound = name in ("rest", "risk", "gradient", "hessian")
             allowed = _TOLERANCE + 2.0 * (0.0 if np.isnan(error) else error)
             if not (slope <= declared + allowed and (bound or slope >= declared - allowed)):

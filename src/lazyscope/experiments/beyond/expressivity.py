@@ -225,20 +225,20 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_functions(axes: Axes, found: xr.Dataset) -> None:
-    for i, p in enumerate(found.power.values.tolist()):
-        one, colour = found.sel(power=p), _COLOURS[(i + 2) % len(_COLOURS)]
+def _draw_functions(axes: Axes, panel: xr.Dataset) -> None:
+    for i, p in enumerate(panel.power.values.tolist()):
+        one, colour = panel.sel(power=p), _COLOURS[(i + 2) % len(_COLOURS)]
         axes.plot(one.t, one.found, color=colour, label=f"p = {p}")
         axes.plot(one.t, one.wanted, color="#333333", linestyle=(0, (1, 2)), linewidth=1.2)
     axes.set(
-        xlabel="t = βᵀx", ylabel="f$^Q$(x)/2$^p$", title=f"f$^Q$ built for t$^p$ (dotted), m = {found.attrs['width']:,}"
+        xlabel="t = βᵀx", ylabel="f$^Q$(x)/2$^p$", title=f"f$^Q$ built for t$^p$ (dotted), m = {panel.attrs['width']:,}"
     )
     axes.legend(loc="lower right")
 
 
-def _draw_errors(axes: Axes, found: xr.Dataset) -> None:
-    for i, name in enumerate(found.target.values.tolist()):
-        one, colour, marker = found.sel(target=name), _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
+def _draw_errors(axes: Axes, panel: xr.Dataset) -> None:
+    for i, name in enumerate(panel.target.values.tolist()):
+        one, colour, marker = panel.sel(target=name), _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
         m, error = one.width.values, one.error.values
         exponent = f"{float(one.exponent):.2f}".replace("-", "−")
         label = f"{name}: m$^{{{exponent}}}$"
@@ -250,34 +250,34 @@ def _draw_errors(axes: Axes, found: xr.Dataset) -> None:
     axes.legend(loc="lower left", ncols=2)
 
 
-def _draw_norms(axes: Axes, found: xr.Dataset) -> None:
-    names = found.target.values.tolist()
-    x, one = np.arange(len(names)), found.isel(width=-1)
-    axes.plot(x, found.norm_bound, color="#333333", marker="_", markersize=22, markeredgewidth=1.6, linestyle="",
+def _draw_norms(axes: Axes, panel: xr.Dataset) -> None:
+    names = panel.target.values.tolist()
+    x, one = np.arange(len(names)), panel.isel(width=-1)
+    axes.plot(x, panel.norm_bound, color="#333333", marker="_", markersize=22, markeredgewidth=1.6, linestyle="",
               markeredgecolor="#333333", label=f"bound of Theorem 7, δ = {DELTA:g}")  # fmt: skip
-    axes.plot(x, found.expected_norm, color=_COLOURS[1], marker="_", markersize=22, markeredgewidth=1.6,
+    axes.plot(x, panel.expected_norm, color=_COLOURS[1], marker="_", markersize=22, markeredgewidth=1.6,
               markeredgecolor=_COLOURS[1], linestyle="", label="closed form")  # fmt: skip
     axes.errorbar(x, one.norm, one.norm_stderr.values, color=_COLOURS[4], marker="D", linestyle="",
                   label=f"W⋆ at m = {int(one.width):,}")  # fmt: skip
     axes.set(yscale="log", ylabel="‖W⋆‖$^4_{2,4}$", title="Norm of W⋆")
     axes.set_xticks(x, names)
-    axes.set_ylim(top=8.0 * float(found.norm_bound.max()))  # room for the legend
+    axes.set_ylim(top=8.0 * float(panel.norm_bound.max()))  # room for the legend
     axes.legend(loc="upper center")
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return errors, exponents and norms; say whether errors fall like m^−½ and norms keep the bound."""
-    found: Any = data["errors"]
+    panel: Any = data["errors"]
     lines = [f"{'target':<8}{'error, widest':>14}{'exponent':>16}{'norm⁴':>10}{'closed form':>13}{'bound':>10}"]
     wrong = []
-    for name in found.target.values.tolist():
-        one = found.sel(target=name)
-        slope, spread, norm = float(one.exponent), float(one.exponent_stderr), float(one.norm[-1])
+    for name in panel.target.values.tolist():
+        at = panel.sel(target=name)
+        slope, spread, norm = float(at.exponent), float(at.exponent_stderr), float(at.norm[-1])
         lines.append(
-            f"{name:<8}{float(one.error[-1]):>14.4f}{slope:>9.3f} ± {spread:.3f}{norm:>11.4g}"
-            f"{float(one.expected_norm):>12.4g}{float(one.norm_bound):>11.4g}"
+            f"{name:<8}{float(at.error[-1]):>14.4f}{slope:>9.3f} ± {spread:.3f}{norm:>11.4g}"
+            f"{float(at.expected_norm):>12.4g}{float(at.norm_bound):>11.4g}"
         )
-        if abs(slope + 0.5) > _TOLERANCE + 2 * spread or np.any(one.norm > one.norm_bound):
+        if abs(slope + 0.5) > _TOLERANCE + 2 * spread or np.any(at.norm > at.norm_bound):
             wrong.append(name)
     told = "Errors fall like m^−1/2, and every norm keeps the bound of Theorem 7."
     return [*lines, told if not wrong else f"Not as declared: {', '.join(wrong)}."]

@@ -256,14 +256,14 @@ def _panel(axes: Axes, result: xr.Dataset) -> None:
     axes.errorbar(m, sizes, errors, color=grey, marker="s", linestyle="", label=label)
     axes.plot(m, sizes[0] * (m / m[0]) ** grow, color=grey, linestyle="--", linewidth=1.0)
     for j in range(1, k + 1):
-        one = result.sel(piece=str(j))
+        at = result.sel(piece=str(j))
         colour = LOOKS["NN"]["color"] if j == k else scale_colour((j - 1) / max(k - 1, 1))
-        size, declared = one.randomized.values, float(one.randomized_declared)
-        label = _label(f"f$^{{({j})}}$", float(one.randomized_exponent), declared)
+        size, declared = at.randomized.values, float(at.randomized_declared)
+        label = _label(f"f$^{{({j})}}$", float(at.randomized_exponent), declared)
         axes.errorbar(
             m,
             size,
-            one.randomized_stderr.values,
+            at.randomized_stderr.values,
             color=colour,
             marker="D" if j == k else "o",
             linestyle="",
@@ -284,9 +284,9 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     for result in data.values():
         k = int(result.attrs["order"])
         for kind, piece in (("plain", "1"), *(("randomized", str(j)) for j in range(1, k + 1))):
-            one = result.sel(piece=piece)
-            slope, error = float(one[f"{kind}_exponent"]), float(one[f"{kind}_exponent_stderr"])
-            declared = float(one[f"{kind}_declared"])
+            at = result.sel(piece=piece)
+            slope, error = float(at[f"{kind}_exponent"]), float(at[f"{kind}_exponent_stderr"])
+            declared = float(at[f"{kind}_declared"])
             name = f"k = {k}, f^({piece}), {kind}"
             lines.append(f"{name:<26}{slope:>9.3f} ± {error:.3f}{declared:>+10.3f}")
             if not abs(slope - declared) <= _TOLERANCE + 2.0 * (0.0 if np.isnan(error) else error):

@@ -285,28 +285,28 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_errors(axes: Axes, found: xr.Dataset) -> None:
-    m = found.width.values
+def _draw_errors(axes: Axes, panel: xr.Dataset) -> None:
+    m = panel.width.values
     for statement, filled in (("Lemma 1", True), ("Theorem 2", False)):
         for point, (colour, marker) in _POINTS.items():
-            one = found.sel(statement=statement, point=point)
-            if not np.all(one.error > 0):
+            at = panel.sel(statement=statement, point=point)
+            if not np.all(at.error > 0):
                 continue
             face = {} if filled else {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.3}
-            label = f"{statement}, {point}: m$^{{{float(one.exponent):.2f}}}$".replace("-", "−")
-            axes.plot(m, one.error, color=colour, marker=marker, linewidth=1.0, label=label, **face)
+            label = f"{statement}, {point}: m$^{{{float(at.exponent):.2f}}}$".replace("-", "−")
+            axes.plot(m, at.error, color=colour, marker=marker, linewidth=1.0, label=label, **face)
     axes.set(xscale="log", yscale="log", xlabel="m, neurons", ylabel="error term", title="What the statements add")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize=8.5)
 
 
-def _draw_sides(axes: Axes, found: xr.Dataset) -> None:
+def _draw_sides(axes: Axes, panel: xr.Dataset) -> None:
     for point, (colour, marker) in _POINTS.items():
         for statement, filled in (("Lemma 1", True), ("Theorem 2", False)):
-            one = found.sel(statement=statement, point=point)
+            at = panel.sel(statement=statement, point=point)
             face = {} if filled else {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.3}
-            axes.plot(one.left, one.right, color=colour, marker=marker, linestyle="",
+            axes.plot(at.left, at.right, color=colour, marker=marker, linestyle="",
                       label=point if filled else None, **face)  # fmt: skip
-    shown = found.sel(statement=["Lemma 1", "Theorem 2"])
+    shown = panel.sel(statement=["Lemma 1", "Theorem 2"])
     low, high = float(shown.right.min()) - 0.5, float(shown.right.max()) + 0.2
     axes.plot([low, high], [low, high], color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
     axes.set(xlabel="left side: mean curvature along W⋆Σ′", ylabel="right side, without the error term")
@@ -314,20 +314,20 @@ def _draw_sides(axes: Axes, found: xr.Dataset) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, title="full: Lemma 1, open: Theorem 2")
 
 
-def _draw_descents(axes: Axes, found: xr.Dataset) -> None:
+def _draw_descents(axes: Axes, panel: xr.Dataset) -> None:
     other = axes.twinx()
     for name, colour, marker in (("quadratic model", _BLUE, "o"), ("randomised network", _ORANGE, "s")):
-        one = found.sel(model=name)
-        axes.plot(one.step, one.risk, color=colour, marker=marker, label=f"{name}: risk")
-        other.plot(one.step, one.smallest, color=colour, marker=marker, linestyle=":", linewidth=1.2,
+        at = panel.sel(model=name)
+        axes.plot(at.step, at.risk, color=colour, marker=marker, label=f"{name}: risk")
+        other.plot(at.step, at.smallest, color=colour, marker=marker, linestyle=":", linewidth=1.2,
                    markerfacecolor="none", markeredgecolor=colour, label="smallest eigenvalue")  # fmt: skip
-    axes.axhline(float(found.OPT[0]), color="#333333", linestyle=(0, (1, 2)), linewidth=1.2)
-    axes.annotate("OPT", (float(found.step[-1]), float(found.OPT[0])), xytext=(-4, 4), ha="right", color="#333333",
+    axes.axhline(float(panel.OPT[0]), color="#333333", linestyle=(0, (1, 2)), linewidth=1.2)
+    axes.annotate("OPT", (float(panel.step[-1]), float(panel.OPT[0])), xytext=(-4, 4), ha="right", color="#333333",
                   textcoords="offset points")  # fmt: skip
     other.axhline(0.0, color="#bbbbbb", linewidth=0.8)
     other.grid(visible=False)
     other.spines["right"].set_visible(True)
-    axes.set(xlabel="step", ylabel="risk L$_λ$", title=f"Descent from near the saddle, m = {found.attrs['width']}")
+    axes.set(xlabel="step", ylabel="risk L$_λ$", title=f"Descent from near the saddle, m = {panel.attrs['width']}")
     other.set_ylabel("λ$_{min}$(∇²L$_λ$) ‖W⋆‖$^2_F$ (dotted)")
     handles = [*axes.get_legend_handles_labels()[0], *other.get_legend_handles_labels()[0][:1]]
     labels = [*axes.get_legend_handles_labels()[1], "smallest eigenvalue of the Hessian"]
@@ -336,27 +336,27 @@ def _draw_descents(axes: Axes, found: xr.Dataset) -> None:
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return exponents and the least slack of each statement; say whether all hold and descents end below OPT."""
-    found: Any = data["inequalities"]
+    panel: Any = data["inequalities"]
     lines = [
         f"{'statement':<13}{'exponents of the error':>34}{'declared':>10}{'least slack':>13}{'sampled, rms z':>16}"
     ]
     wrong = []
-    for statement in found.statement.values.tolist():
-        one = found.sel(statement=statement)
-        slopes = one.exponent.values[np.isfinite(one.exponent.values)]
-        spread = one.exponent_stderr.values[np.isfinite(one.exponent.values)]
+    for statement in panel.statement.values.tolist():
+        at = panel.sel(statement=statement)
+        slopes = at.exponent.values[np.isfinite(at.exponent.values)]
+        spread = at.exponent_stderr.values[np.isfinite(at.exponent.values)]
         declared = _DECLARED.get(statement, _DECLARED["Theorem 2"])
         shown = " ".join(f"{slope:.2f}" for slope in slopes)
-        z = float(np.sqrt(np.mean(one.z.values**2)))
-        lines.append(f"{statement:<13}{shown:>34}{f'≤ {declared:.2f}':>10}{float(one.slack.min()):>13.3g}{z:>12.2f}")
-        if np.any(slopes > declared + _TOLERANCE + 2 * np.nan_to_num(spread)) or float(one.slack.min()) < 0:
+        z = float(np.sqrt(np.mean(at.z.values**2)))
+        lines.append(f"{statement:<13}{shown:>34}{f'≤ {declared:.2f}':>10}{float(at.slack.min()):>13.3g}{z:>12.2f}")
+        if np.any(slopes > declared + _TOLERANCE + 2 * np.nan_to_num(spread)) or float(at.slack.min()) < 0:
             wrong.append(statement)
     for name in data["descents"].model.values.tolist():
-        one = data["descents"].sel(model=name)
-        risk, low, OPT = float(one.risk[-1]), float(one.smallest[-1]), float(one.OPT)
-        start = float(one.smallest[0])
+        at = data["descents"].sel(model=name)
+        risk, low, OPT = float(at.risk[-1]), float(at.smallest[-1]), float(at.OPT)
+        start = float(at.smallest[0])
         lines.append(f"{name}: risk {risk:.4f}, OPT {OPT:.4f}; smallest eigenvalue {start:.3g} → {low:.3g}")
-        if risk > OPT or np.any(one.risk - OPT > one.certified):
+        if risk > OPT or np.any(at.risk - OPT > at.certified):
             wrong.append(f"the descent of the {name}")
     told = "Every inequality holds, its error falls with m, and descents end below OPT."
     return [*lines, told if not wrong else f"Not as declared: {', '.join(wrong)}."]

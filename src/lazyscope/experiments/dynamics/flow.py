@@ -235,18 +235,18 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_widths(axes: Axes, found: xr.Dataset, features: xr.Dataset) -> None:
+def _draw_widths(axes: Axes, panel: xr.Dataset, features: xr.Dataset) -> None:
     axes.set_ylim(-0.03, 1.03)  # first: the names of the lines look for their places in it
     axes.set(xscale="log", xlabel="t = Σε, time of gradient flow", ylabel=RISK)
-    axes.set_xlim(0.1, float(found.time.max()))
-    widths, names = sorted(set(found.width.values.tolist())), []
-    for k in range(found.sizes["trace"]):
-        one = found.isel(trace=k)
-        label, N = str(one.regime.values), int(one.width)
+    axes.set_xlim(0.1, float(panel.time.max()))
+    widths, names = sorted(set(panel.width.values.tolist())), []
+    for k in range(panel.sizes["trace"]):
+        at = panel.isel(trace=k)
+        label, N = str(at.regime.values), int(at.width)
         colour = shade(LOOKS[label]["color"], (1.45, 1.0, 0.6)[widths.index(N) % 3])
-        _line(axes, one.time, one.flow, float(one.floor), colour)
-        _dots(axes, one, one.simulated, one.stderr, colour)
-        names.append((float(one.flow[-1]), f"{label}, N = {N}", colour))
+        _line(axes, at.time, at.flow, float(at.floor), colour)
+        _dots(axes, at, at.simulated, at.stderr, colour)
+        names.append((float(at.flow[-1]), f"{label}, N = {N}", colour))
     colour = LOOKS["RF"]["color"]
     _line(axes, features.time, features.risk, float(features.floor), colour)
     name_ends(axes, [*names, (float(features.risk[-1]), f"RF, N = {int(features.width)}", colour)])
@@ -257,18 +257,18 @@ def _line(axes: Axes, time: Any, risk: Any, floor: float, colour: Any) -> None:
     axes.axhline(floor, color=colour, linewidth=0.8, linestyle=_DASHES, zorder=1)
 
 
-def _draw_steps(axes: Axes, found: xr.Dataset) -> None:
-    for k in range(found.sizes["trace"]):
-        one = found.isel(trace=k)
-        label, size = str(one.regime.values), float(one.step_size)
-        small = size == float(np.min(found.step_size.values[found.regime.values == label]))
+def _draw_steps(axes: Axes, panel: xr.Dataset) -> None:
+    for k in range(panel.sizes["trace"]):
+        at = panel.isel(trace=k)
+        label, size = str(at.regime.values), float(at.step_size)
+        small = size == float(np.min(panel.step_size.values[panel.regime.values == label]))
         colour = shade(LOOKS[label]["color"], 1.45 if small else 1.0)
-        axes.plot(one.time, 100.0 * one.added_predicted, color=colour, linewidth=1.6, zorder=2)
-        _dots(axes, one, 100.0 * one.added, 100.0 * one.added_stderr, colour)
+        axes.plot(at.time, 100.0 * at.added_predicted, color=colour, linewidth=1.6, zorder=2)
+        _dots(axes, at, 100.0 * at.added, 100.0 * at.added_stderr, colour)
         axes.plot([], [], label=f"{label}, ε = {size:g}", **_look(label, colour))
     axes.axhline(0.0, color="#333333", linewidth=1.0, linestyle=":", zorder=1)
     axes.set(xscale="log", xlabel="t = Σε, time of gradient flow", ylabel="risk above that of the flow, %")
-    axes.set_xlim(0.1, float(found.time.max()))
+    axes.set_xlim(0.1, float(panel.time.max()))
     axes.legend(loc="upper left")
 
 
@@ -277,12 +277,12 @@ def _look(label: str, colour: Any) -> dict[str, Any]:
     return {**LOOKS[label], "color": colour, **edge}
 
 
-def _dots(axes: Axes, one: xr.Dataset, values: xr.DataArray, error: xr.DataArray, colour: Any) -> None:
+def _dots(axes: Axes, panel: xr.Dataset, values: xr.DataArray, error: xr.DataArray, colour: Any) -> None:
     """Draw every second dot: all of them would hide the line."""
     every = slice(None, None, -2)
-    look = _look(str(one.regime.values), colour)
+    look = _look(str(panel.regime.values), colour)
     look["markersize"] = min(look["markersize"], 6.5)
-    axes.errorbar(one.time[every], values[every], error[every], linestyle="", zorder=3, **look)
+    axes.errorbar(panel.time[every], values[every], error[every], linestyle="", zorder=3, **look)
 
 
 def _legend(data: Mapping[str, xr.Dataset]) -> dict[str, Any]:
@@ -305,16 +305,16 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     far, seen, compared = 0, set(), 0
     for panel in ("widths", "steps"):
         for k in range(data[panel].sizes["trace"]):
-            one = data[panel].isel(trace=k)
-            name, size = f"{one.regime.values}, N = {int(one.width)}", float(one.step_size)
+            at = data[panel].isel(trace=k)
+            name, size = f"{at.regime.values}, N = {int(at.width)}", float(at.step_size)
             if (name, size) in seen:
                 continue
             seen.add((name, size))
-            compared += one.sizes["point"]
-            last = one.isel(point=-1)
+            compared += at.sizes["point"]
+            last = at.isel(point=-1)
             end = f"{float(last.simulated):.4f} ± {float(last.stderr):.4f}"
-            share = float(np.max(np.abs(one.simulated - one.predicted) / one.simulated))
-            z = float(one.z.max())
+            share = float(np.max(np.abs(at.simulated - at.predicted) / at.simulated))
+            z = float(at.z.max())
             lines.append(
                 f"{name:<14}{size:>7g}{end:>18}{float(last.predicted):>11.4f}{float(last.flow):>9.4f}{share:>16.2%}{z:>11.1f}"
             )

@@ -216,57 +216,57 @@ def half_time(times: FloatArray, learned: FloatArray) -> FloatArray:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw the shares against time, the staircase of the risk, and the times against the eigenvalues."""
-    one = data["staircase"]
+    panel = data["staircase"]
     with canvas(14.4, 4.6) as figure:
         first, second, third = figure.subplots(1, 3, width_ratios=(1.25, 1.1, 0.9))
-        _draw_shares(first, one)
-        _draw_risk(second, one)
-        _draw_times(third, one)
-        first.set_title(f"N = {one.attrs['width']} neurons, d = {one.attrs['d']}: the largest first")
-        figure.legend(**_legend(one))
+        _draw_shares(first, panel)
+        _draw_risk(second, panel)
+        _draw_times(third, panel)
+        first.set_title(f"N = {panel.attrs['width']} neurons, d = {panel.attrs['d']}: the largest first")
+        figure.legend(**_legend(panel))
     return figure
 
 
-def _colour(one: xr.Dataset, k: int) -> Any:
-    return scale_colour(k / max(1, one.sizes["direction"] - 1))
+def _colour(panel: xr.Dataset, k: int) -> Any:
+    return scale_colour(k / max(1, panel.sizes["direction"] - 1))
 
 
-def _draw_shares(axes: Axes, one: xr.Dataset) -> None:
-    for k in range(one.sizes["direction"]):
-        colour, share, error = _colour(one, k), one.learned[::2, k], one.learned_stderr[::2, k]
-        axes.plot(one.line, one.flow_learned[:, k], color=colour, zorder=2)
-        axes.errorbar(one.time[::2], share, error, color=colour, linestyle="", marker=_MARKERS[k % 6], zorder=3,
+def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
+    for k in range(panel.sizes["direction"]):
+        colour, share, error = _colour(panel, k), panel.learned[::2, k], panel.learned_stderr[::2, k]
+        axes.plot(panel.line, panel.flow_learned[:, k], color=colour, zorder=2)
+        axes.errorbar(panel.time[::2], share, error, color=colour, linestyle="", marker=_MARKERS[k % 6], zorder=3,
                       markersize=4.5)  # fmt: skip
     axes.set(xscale="log", xlabel="t = Σε, time of gradient flow", ylabel="share of the eigendirection learned")
-    axes.set_xlim(2.0, float(one.line[-1]))
+    axes.set_xlim(2.0, float(panel.line[-1]))
 
 
-def _draw_risk(axes: Axes, one: xr.Dataset) -> None:
-    for level in one.levels.values:
+def _draw_risk(axes: Axes, panel: xr.Dataset) -> None:
+    for level in panel.levels.values:
         axes.axhline(float(level), color="#bbbbbb", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     colour = LOOKS["NN"]["color"]
-    axes.plot(one.line, one.flow_risk, color=colour, zorder=2)
-    axes.errorbar(one.time[::2], one.risk[::2], one.risk_stderr[::2], color=colour, linestyle="", marker="D",
+    axes.plot(panel.line, panel.flow_risk, color=colour, zorder=2)
+    axes.errorbar(panel.time[::2], panel.risk[::2], panel.risk_stderr[::2], color=colour, linestyle="", marker="D",
                   markersize=4.0, zorder=3)  # fmt: skip
-    for k, level in enumerate(one.levels.values):
+    for k, level in enumerate(panel.levels.values):
         axes.annotate(f"{k} learned" if k else "none learned", (2.1, float(level)), xytext=(0, -3), va="top",
                       textcoords="offset points", color="#555555", fontsize=9)  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="t = Σε, time of gradient flow", ylabel=RISK)
-    axes.set_xlim(2.0, float(one.line[-1]))
-    axes.set_ylim(0.5 * float(one.levels[-1]), 1.6)
+    axes.set_xlim(2.0, float(panel.line[-1]))
+    axes.set_ylim(0.5 * float(panel.levels[-1]), 1.6)
     axes.set_title("The risk, step by step (dashed: whole steps)")
 
 
-def _draw_times(axes: Axes, one: xr.Dataset) -> None:
+def _draw_times(axes: Axes, panel: xr.Dataset) -> None:
     from matplotlib.ticker import FixedLocator
 
-    lasting = one.sizes["learned_direction"]
-    values = one.eigenvalue.values[:lasting]
-    axes.plot(values, one.formula, color="#333333", linestyle="--", linewidth=1.2, zorder=2)
+    lasting = panel.sizes["learned_direction"]
+    values = panel.eigenvalue.values[:lasting]
+    axes.plot(values, panel.formula, color="#333333", linestyle="--", linewidth=1.2, zorder=2)
     for k in range(lasting):
-        reached, error = float(one.reached[k]), float(one.reached[k] * one.ratio_stderr[k])
-        axes.errorbar(values[k], reached * float(one.ratio[k]), error, color=_colour(one, k), marker=_MARKERS[k % 6],
-                      linestyle="", markersize=7.0, zorder=3)  # fmt: skip
+        reached, error = float(panel.reached[k]), float(panel.reached[k] * panel.ratio_stderr[k])
+        axes.errorbar(values[k], reached * float(panel.ratio[k]), error, color=_colour(panel, k),
+                      marker=_MARKERS[k % 6], linestyle="", markersize=7.0, zorder=3)  # fmt: skip
         axes.plot(values[k], reached, color="#111111", marker="x", linestyle="", markersize=5.0,
                   markeredgewidth=1.1, markeredgecolor="#111111", zorder=4)  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="λ, eigenvalue of B/√d", ylabel="time at which half is learned")
@@ -277,17 +277,17 @@ def _draw_times(axes: Axes, one: xr.Dataset) -> None:
         axis.set_minor_formatter("")
 
 
-def _legend(one: xr.Dataset) -> dict[str, Any]:
+def _legend(panel: xr.Dataset) -> dict[str, Any]:
     from matplotlib.lines import Line2D
 
     dark = "#222222"
     handles = [
-        Line2D([], [], color=_colour(one, k), marker=_MARKERS[k % 6], label=f"λ$_{k + 1}$ = {value:.3f}")
-        for k, value in enumerate(one.eigenvalue.values)
+        Line2D([], [], color=_colour(panel, k), marker=_MARKERS[k % 6], label=f"λ$_{k + 1}$ = {value:.3f}")
+        for k, value in enumerate(panel.eigenvalue.values)
     ]
     handles += [
         Line2D([], [], color=dark, label="gradient flow"),
-        Line2D([], [], color=dark, marker="o", linestyle="", label=f"SGD, ε = {one.attrs['step_size']:g}"),
+        Line2D([], [], color=dark, marker="o", linestyle="", label=f"SGD, ε = {panel.attrs['step_size']:g}"),
         Line2D(
             [], [], color="#111111", marker="x", markeredgecolor="#111111", linestyle="", label="flow, half learned"
         ),
@@ -298,23 +298,25 @@ def _legend(one: xr.Dataset) -> dict[str, Any]:
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return the times of every direction by flow, formula and SGD; say whether order and formula are kept."""
-    one = data["staircase"]
+    panel = data["staircase"]
     lines = [f"{'direction':<11}{'λ':>8}{'t: flow':>10}{'formula':>10}{'flow/formula':>14}{'SGD/flow':>19}{'z':>6}"]
     wrong = []
-    for k in range(one.sizes["learned_direction"]):
-        reached, formula = float(one.reached[k]), float(one.formula[k])
-        ratio, error = float(one.ratio[k]), float(one.ratio_stderr[k])
+    for k in range(panel.sizes["learned_direction"]):
+        reached, formula = float(panel.reached[k]), float(panel.formula[k])
+        ratio, error = float(panel.ratio[k]), float(panel.ratio_stderr[k])
         z, relation = abs(ratio - 1.0) / error, reached / formula
         cell = f"{ratio:.4f} ± {error:.4f}"
         times = f"{reached:>10.3f}{formula:>10.3f}{relation:>14.4f}"
-        lines.append(f"{k + 1:<11}{float(one.eigenvalue[k]):>8.4f}{times}{cell:>19}{z:>6.1f}")
+        lines.append(f"{k + 1:<11}{float(panel.eigenvalue[k]):>8.4f}{times}{cell:>19}{z:>6.1f}")
         if not abs(relation - 1.0) <= _TOLERANCE:
             wrong.append(f"the formula of direction {k + 1}")
-        if not abs(ratio - 1.0) <= _FAR * error + one.attrs["step_size"]:
+        if not abs(ratio - 1.0) <= _FAR * error + panel.attrs["step_size"]:
             wrong.append(f"SGD on direction {k + 1}")
-    if not (np.all(np.diff(one.reached.values) > 0.0) and np.all(np.diff((one.reached * one.ratio).values) > 0.0)):
+    if not (
+        np.all(np.diff(panel.reached.values) > 0.0) and np.all(np.diff((panel.reached * panel.ratio).values) > 0.0)
+    ):
         wrong.append("the order of the eigenvalues")
-    last, floor = float(one.flow_risk[-1]), float(one.floor)
+    last, floor = float(panel.flow_risk[-1]), float(panel.floor)
     lines.append(f"risk at the end: flow {last:.5f}, floor of Theorem 3 {floor:.5f}")
     told = "Directions are learned in the order of their eigenvalues, at the times of the formula; SGD follows."
     return [*lines, told if not wrong else f"Not as predicted: {', '.join(wrong)}."]

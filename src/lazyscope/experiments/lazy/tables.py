@@ -19,9 +19,9 @@ def at_widths(data: xr.Dataset) -> list[dict[str, Any]]:
     """Return a row for each series and width of a panel that has a cross or a dot, None where there is no number."""
     table = []
     for label in data.series.values.tolist():
-        one = data.sel(series=label)
+        at = data.sel(series=label)
         for i, N in enumerate(data.width.values.tolist()):
-            numbers = {name: _number(one[name][i]) for name in AT_A_WIDTH}
+            numbers = {name: _number(at[name][i]) for name in AT_A_WIDTH}
             if numbers["exact"] is not None or numbers["simulated"] is not None:
                 table.append({"regime": label, "width": N, "rho": N / data.attrs["d"], **numbers})
     return table

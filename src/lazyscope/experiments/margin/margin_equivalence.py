@@ -143,12 +143,12 @@ def _on_the_limit(axes: Axes, data: Mapping[str, xr.Dataset], name: str, d: int)
         line = data[f"{activation}, limit"]
         axes.plot(line.psi1, line[name], color=colour)
         for kind, hollow in (("nonlinear", False), ("noisy linear", True)):
-            one = data[f"{activation}, {kind}, d = {d}"]
+            panel = data[f"{activation}, {kind}, d = {d}"]
             look = _open(colour) if hollow else {}
             axes.errorbar(
-                one.psi1,
-                one[name],
-                one[f"{name}_stderr"],
+                panel.psi1,
+                panel[name],
+                panel[f"{name}_stderr"],
                 linestyle="",
                 color=colour,
                 marker=_MARKERS[activation],

@@ -165,16 +165,16 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, one: xr.Dataset) -> None:
+def _panel(axes: Axes, panel: xr.Dataset) -> None:
     from scipy.special import ndtr
 
-    threshold = one.attrs["threshold"]
-    low, high = float(one.ratio.min()), float(one.ratio.max())
+    threshold = panel.attrs["threshold"]
+    low, high = float(panel.ratio.min()), float(panel.ratio.max())
     axes.plot([low, threshold, threshold, high], [0, 0, 1, 1], color="#333333", label="limit", linewidth=1.4)
     x = np.linspace(low, high, 300)
-    for k, d in enumerate(one.d.values.tolist()):
-        at, colour = one.sel(d=d), scale_colour(k / max(1, one.d.size - 1))
-        error = np.sqrt(at.separable * (1.0 - at.separable) / one.attrs["draws"])
+    for k, d in enumerate(panel.d.values.tolist()):
+        at, colour = panel.sel(d=d), scale_colour(k / max(1, panel.d.size - 1))
+        error = np.sqrt(at.separable * (1.0 - at.separable) / panel.attrs["draws"])
         axes.errorbar(
             at.ratio,
             at.separable,

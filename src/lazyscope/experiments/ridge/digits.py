@@ -217,17 +217,17 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _frame(axes: Axes, one: xr.Dataset, title: str) -> None:
+def _frame(axes: Axes, panel: xr.Dataset, title: str) -> None:
     for name, (label, colour, marker) in _SHOWN.items():
-        values = np.where(one[name].values > 1e-4, one[name].values, np.nan)  # below it: an interpolation
+        values = np.where(panel[name].values > 1e-4, panel[name].values, np.nan)  # below it: an interpolation
         look = {"color": colour, "marker": marker, "linewidth": 1.2, "markersize": 5}
-        axes.errorbar(one.ratio, values, one[f"{name}_stderr"], label=label, **look)
-    axes.axvline(one.attrs["threshold"], color="#555555", linewidth=1.0, linestyle=":", zorder=0)
+        axes.errorbar(panel.ratio, values, panel[f"{name}_stderr"], label=label, **look)
+    axes.axvline(panel.attrs["threshold"], color="#555555", linewidth=1.0, linestyle=":", zorder=0)
     axes.set(xscale="log", yscale="log", ylim=(5e-3, 40.0), xlabel="N/n, neurons per image", title=title)
     axes.xaxis.set_major_formatter("{x:g}")
-    words = "N = n" if one.attrs["threshold"] == 1.0 else f"N({PIXELS} + 2) + 1 = n"
+    words = "N = n" if panel.attrs["threshold"] == 1.0 else f"N({PIXELS} + 2) + 1 = n"
     axes.annotate(
-        f"as many parameters\nas labels: {words}", (one.attrs["threshold"], 30.0), xytext=(9, 0), va="top",
+        f"as many parameters\nas labels: {words}", (panel.attrs["threshold"], 30.0), xytext=(9, 0), va="top",
         textcoords="offset points", fontsize=9, color="#555555",
     )  # fmt: skip
 
@@ -237,16 +237,18 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     lines = [f"{'':<10}{'N':>6}{'N/n':>8}{'params/n':>10}{'test error':>20}{'wrong signs':>14}{'training':>11}"]
     apart, where = [], []
     for fit in _FITS:
-        one = data[fit]
-        fitted = one.parameters.values / one.attrs["samples"]
-        for i, N in enumerate(one.width.values):
-            risk = f"{float(one.risk[i]):>11.4g} ± {float(one.risk_stderr[i]):<6.2g}"
-            ratios = f"{float(one.ratio[i]):>8.3f}{fitted[i]:>10.2f}"
-            lines.append(f"{fit:<10}{N:>6}{ratios}{risk}{float(one.error[i]):>14.3f}{float(one.train[i]):>11.2e}")
-        peak, first = int(np.argmax(one.risk.values)), int(np.argmax(one.train.values < _LITTLE))
-        if not 0.5 <= one.width.values[peak] / one.width.values[first] <= 2.0:
-            apart.append(f"{fit} (peak at N = {one.width.values[peak]}, interpolates from {one.width.values[first]})")
-        where.append(f"{fit} at N/n = {float(one.ratio[peak]):.3g}, parameters/n = {fitted[peak]:.2f}")
+        panel = data[fit]
+        fitted = panel.parameters.values / panel.attrs["samples"]
+        for i, N in enumerate(panel.width.values):
+            risk = f"{float(panel.risk[i]):>11.4g} ± {float(panel.risk_stderr[i]):<6.2g}"
+            ratios = f"{float(panel.ratio[i]):>8.3f}{fitted[i]:>10.2f}"
+            lines.append(f"{fit:<10}{N:>6}{ratios}{risk}{float(panel.error[i]):>14.3f}{float(panel.train[i]):>11.2e}")
+        peak, first = int(np.argmax(panel.risk.values)), int(np.argmax(panel.train.values < _LITTLE))
+        if not 0.5 <= panel.width.values[peak] / panel.width.values[first] <= 2.0:
+            apart.append(
+                f"{fit} (peak at N = {panel.width.values[peak]}, interpolates from {panel.width.values[first]})"
+            )
+        where.append(f"{fit} at N/n = {float(panel.ratio[peak]):.3g}, parameters/n = {fitted[peak]:.2f}")
     end = (
         "Both peak where they begin to interpolate, within a factor of two"
         if not apart

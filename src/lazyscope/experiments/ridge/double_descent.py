@@ -59,37 +59,37 @@ def data(preset: DoubleDescentPreset, rows: Sequence[Row]) -> dict[str, xr.Datas
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw four frames, one legend."""
-    one = data["double descent"]
-    colours = ridge_dots.colours_of(one)
+    panel = data["double descent"]
+    colours = ridge_dots.colours_of(panel)
     with canvas(9.6, 6.9) as figure:
         frames = figure.subplots(2, 2, sharex=True)
         for axes, (name, title) in zip(frames.flat, _TITLES.items(), strict=True):
-            ridge_dots.draw(axes, one, name, colours)
+            ridge_dots.draw(axes, panel, name, colours)
             ridge_dots.threshold(axes)
             axes.set(yscale="log", title=title, ylim=(_LOWEST[name], _HIGHEST))
         for axes in frames[1]:
             axes.set_xlabel("N/n, neurons per sample")
         handles, labels = frames[0, 0].get_legend_handles_labels()
-        ratio = one.attrs["samples"] / one.attrs["d"]
-        title = f"ReLU features, {one.attrs['problem']}, n/d = {ratio:g}, d = {one.attrs['d']} (dots), ∞ (lines)"
+        ratio = panel.attrs["samples"] / panel.attrs["d"]
+        title = f"ReLU features, {panel.attrs['problem']}, n/d = {ratio:g}, d = {panel.attrs['d']} (dots), ∞ (lines)"
         figure.legend(handles, labels, loc="outside upper center", ncols=len(colours), title=title)
     return figure
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return risks and training errors, simulated and in the limit, and whether they agree."""
-    one = data["double descent"]
-    lines = [f"{'N/n':>6}" + "".join(f"{ridge_dots.ridge_name(r):>25}" for r in one.ridge.values)]
-    for i, ratio in enumerate(one.ratio.values):
+    panel = data["double descent"]
+    lines = [f"{'N/n':>6}" + "".join(f"{ridge_dots.ridge_name(r):>25}" for r in panel.ridge.values)]
+    for i, ratio in enumerate(panel.ratio.values):
         cells = [
             " " * 25 if np.isnan(dot) else f"{dot:>10.4g} ± {error:<7.2g}{expected:>5.3g}"
             for dot, error, expected in zip(
-                one.risk.values[i], one.risk_stderr.values[i], one.risk_expected.values[i], strict=True
+                panel.risk.values[i], panel.risk_stderr.values[i], panel.risk_expected.values[i], strict=True
             )
         ]
         lines.append(f"{ratio:>6.2f}" + "".join(cells))
     lines.append("test error: simulated ± standard error, limit")
-    peaks = {ridge_dots.ridge_name(float(r)): ridge_dots.peak(one, float(r)) for r in one.ridge.values}
+    peaks = {ridge_dots.ridge_name(float(r)): ridge_dots.peak(panel, float(r)) for r in panel.ridge.values}
     named = ", ".join(f"{'none' if at is None else f'{at:.2f}'} ({name})" for name, at in peaks.items())
     return [*lines, f"Peak of the limit, as N/n: {named}.", ridge_dots.agreement(data)]
 

@@ -94,14 +94,14 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _line(axes: Axes, one: xr.Dataset, i: int, ratio: float, colour: Any) -> None:
+def _line(axes: Axes, panel: xr.Dataset, i: int, ratio: float, colour: Any) -> None:
     label = "N/n = ∞" if np.isinf(ratio) else f"N/n = {ratio:g}"
-    axes.plot(one.line, one.risk_limit[i], color=colour, label=label)
+    axes.plot(panel.line, panel.risk_limit[i], color=colour, label=label)
     if np.isfinite(ratio):
-        dots = one.isel(width=i)
-        axes.errorbar(one.ridge, dots.risk, dots.risk_stderr, linestyle="", marker="o", markersize=4.5, color=colour)
-    ridge = max(float(one.best_ridge[i]), _LINE[0])
-    axes.plot(ridge, one.best_risk[i], marker="*", markersize=13, color=colour, linestyle="", zorder=5, clip_on=False)
+        dots = panel.isel(width=i)
+        axes.errorbar(panel.ridge, dots.risk, dots.risk_stderr, linestyle="", marker="o", markersize=4.5, color=colour)
+    ridge = max(float(panel.best_ridge[i]), _LINE[0])
+    axes.plot(ridge, panel.best_risk[i], marker="*", markersize=13, color=colour, linestyle="", zorder=5, clip_on=False)
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:

@@ -251,14 +251,14 @@ def data(preset: InterpolationPreset, rows: Sequence[Row]) -> dict[str, xr.Datas
 
 
 def _with_theory(
-    found: xr.Dataset, some: list[InterpolationDraw], rows: Sequence[Row], preset: InterpolationPreset
+    panel: xr.Dataset, some: list[InterpolationDraw], rows: Sequence[Row], preset: InterpolationPreset
 ) -> xr.Dataset:
     """Add p/n, the mean of residual² with its expectation and standard error for linear models, and z."""
-    n = found.attrs["n"]
+    n = panel.attrs["n"]
     by: dict[tuple[str, int], list[float]] = {}
     for draw, row in zip(some, rows, strict=True):
         by.setdefault((draw.kind, draw.width), []).append(float(row["residual"]) ** 2)
-    kinds, widths = found.kind.values.tolist(), found.width.values
+    kinds, widths = panel.kind.values.tolist(), panel.width.values
     squares = np.array([[np.mean(by[kind, int(N)]) for N in own] for kind, own in zip(kinds, widths, strict=True)])
     p = np.array([parameters(kind, own, preset.d) for kind, own in zip(kinds, widths, strict=True)])
     part = np.minimum(p / n, 1.0)
@@ -275,7 +275,7 @@ def _with_theory(
         "expected_stderr": (dims, stderr),
         "z": (dims, np.where(linear, z, 0.0)),
     }
-    return found.assign(values)
+    return panel.assign(values)
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
@@ -293,13 +293,13 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_shares(axes: Axes, found: xr.Dataset) -> None:
-    for kind in found.kind.values.tolist():
-        one, look = found.sel(kind=kind), LOOKS[kind]
+def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
+    for kind in panel.kind.values.tolist():
+        one, look = panel.sel(kind=kind), LOOKS[kind]
         least, N = float(one.threshold), one.width.values
         share = one.fits.values
         axes.plot([0.4 * least, least, least, 2.0 * least], [0, 0, 1, 1], color=look["color"], linewidth=1.0, zorder=2)
-        error = np.sqrt(share * (1.0 - share) / found.attrs["draws"])
+        error = np.sqrt(share * (1.0 - share) / panel.attrs["draws"])
         axes.errorbar(N, share, error, linestyle="", zorder=3, **look)
         right = kind != "NN"
         axes.annotate(f"{kind}\nN = {least:g}", (least, 0.5), xytext=(6 if right else -6, 0), va="center",
@@ -307,15 +307,15 @@ def _draw_shares(axes: Axes, found: xr.Dataset) -> None:
     axes.set(xscale="log", xlabel="N, neurons", ylabel="share of draws fitted exactly")
 
 
-def _draw_residuals(axes: Axes, found: xr.Dataset) -> None:
+def _draw_residuals(axes: Axes, panel: xr.Dataset) -> None:
     x = np.linspace(0.0, 1.0, 200)
     axes.plot(np.append(x, 1.7), np.append(np.sqrt(1.0 - x), 0.0), color="#333333", linewidth=1.2, zorder=2,
               label="any fixed features, √(1 − p/n)")  # fmt: skip
-    for kind in found.kind.values.tolist():
-        one = found.sel(kind=kind)
-        shown = one.parameters_per_label.values <= 1.7
-        root = np.sqrt(one.residual_squared.values[shown])
-        axes.plot(one.parameters_per_label.values[shown], root, linestyle="", label=_NAMES[kind], zorder=3,
+    for kind in panel.kind.values.tolist():
+        at = panel.sel(kind=kind)
+        shown = at.parameters_per_label.values <= 1.7
+        root = np.sqrt(at.residual_squared.values[shown])
+        axes.plot(at.parameters_per_label.values[shown], root, linestyle="", label=_NAMES[kind], zorder=3,
                   **LOOKS[kind])  # fmt: skip
     axes.set(xlabel="p/n, parameters per label", ylabel="residual, ‖y − f‖/‖y‖", xlim=(0.4, 1.7))
     axes.set_ylim(-0.02, 0.85)

@@ -233,39 +233,39 @@ def data(preset: LazyToRichPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw the risk in the end, what laziness means, and the way there, for every α."""
-    found = data["alpha"]
+    panel = data["alpha"]
     with canvas(14.4, 4.9) as figure:
         first, second, third = figure.subplots(1, 3)
-        _draw_risk(first, found)
-        _draw_laziness(second, found)
+        _draw_risk(first, panel)
+        _draw_laziness(second, panel)
         _draw_training(third, data["training"])
-        first.set_title(f"Where training ends, d = {found.attrs['d']}, N = d/2")
+        first.set_title(f"Where training ends, d = {panel.attrs['d']}, N = d/2")
         second.set_title("How far it leaves its linearisation")
         third.set_title("On the way there (lines: gradient flow)")
     return figure
 
 
-def _draw_risk(axes: Axes, found: xr.Dataset) -> None:
-    axes.plot(found.line, found.exact_line, color="#333333", label="closed form, endless training")
-    for name, level, below in (("NT", float(found.tangent), False), ("NN", float(found.floor), True)):
+def _draw_risk(axes: Axes, panel: xr.Dataset) -> None:
+    axes.plot(panel.line, panel.exact_line, color="#333333", label="closed form, endless training")
+    for name, level, below in (("NT", float(panel.tangent), False), ("NN", float(panel.floor), True)):
         axes.axhline(level, color=LOOKS[name]["color"], linestyle=(0, (4, 3)), linewidth=1.2)
         words, where = ("NN, Theorem 3", "right") if below else ("NT of the same weights", "left")
-        x = float(found.line[-1] if below else found.line[0])
+        x = float(panel.line[-1] if below else panel.line[0])
         axes.annotate(words, (x, level), xytext=(0, 4), textcoords="offset points", ha=where,
                       color=LOOKS[name]["color"], fontsize=9.5)  # fmt: skip
-    for k, alpha in enumerate(found.alpha.values):
-        axes.errorbar(alpha, found.end[k], found.end_stderr[k], color=_colour(found, k), marker="o", linestyle="",
+    for k, alpha in enumerate(panel.alpha.values):
+        axes.errorbar(alpha, panel.end[k], panel.end_stderr[k], color=_colour(panel, k), marker="o", linestyle="",
                       markersize=7.0, zorder=3, label="SGD, mean ± standard error" if k == 0 else None)  # fmt: skip
     axes.set(xscale="log", xlabel="α, output scale", ylabel=RISK, ylim=(-0.01, None))
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16))
 
 
-def _draw_laziness(axes: Axes, found: xr.Dataset) -> None:
-    alpha = found.alpha.values
-    lazy = alpha >= found.attrs["lazy_from"]
+def _draw_laziness(axes: Axes, panel: xr.Dataset) -> None:
+    alpha = panel.alpha.values
+    lazy = alpha >= panel.attrs["lazy_from"]
     for name, (words, colour, marker) in _SHOWN.items():
-        last = found[name].isel(point=-1).values
-        slope = f"{float(found.exponent.sel(quantity=name)):.2f}".replace("-", "−")
+        last = panel[name].isel(point=-1).values
+        slope = f"{float(panel.exponent.sel(quantity=name)):.2f}".replace("-", "−")
         # in the lazy regime two and two coincide: open markers around full ones leave both to be seen
         open_one = {"markerfacecolor": "none", "markeredgecolor": colour, "markersize": 9.5, "markeredgewidth": 1.3}
         look = open_one if name in ("movement", "distance") else {}
@@ -287,30 +287,30 @@ def _draw_training(axes: Axes, along: xr.Dataset) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, title="dots: SGD, one draw", fontsize=9.5)
 
 
-def _colour(found: xr.Dataset, k: int) -> Any:
-    return scale_colour(k / max(1, found.sizes["alpha"] - 1))
+def _colour(panel: xr.Dataset, k: int) -> Any:
+    return scale_colour(k / max(1, panel.sizes["alpha"] - 1))
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return risks against α beside their closed form and both ends, and the exponents of laziness."""
-    found = data["alpha"]
+    panel = data["alpha"]
     lines = [f"{'α':>8}{'SGD':>20}{'closed form':>13}{'movement':>10}{'drift':>10}{'distance':>10}{'alignment':>11}"]
     wrong = []
-    for k, alpha in enumerate(found.alpha.values):
-        one = found.isel(alpha=k)
+    for k, alpha in enumerate(panel.alpha.values):
+        one = panel.isel(alpha=k)
         last = one.isel(point=-1)
         cell = f"{float(one.end):.5f} ± {float(one.end_stderr):.5f}"
         rest = f"{float(last.movement):>10.4g}{float(last.drift):>10.4g}{float(last.distance):>10.4g}"
         lines.append(f"{alpha:>8g}{cell:>20}{float(one.exact):>13.5f}{rest}{float(last.alignment):>11.4f}")
         if abs(float(one.end / one.exact) - 1.0) > _NEAR:
             wrong.append(f"the closed form at α = {alpha:g}")
-    for name, level, k in (("NN", float(found.floor), 0), ("NT", float(found.tangent), -1)):
-        off = float(found.end[k]) / level - 1.0
-        lines.append(f"α = {float(found.alpha[k]):g} against {name}, {level:.5f}: {off:+.2%}")
+    for name, level, k in (("NN", float(panel.floor), 0), ("NT", float(panel.tangent), -1)):
+        off = float(panel.end[k]) / level - 1.0
+        lines.append(f"α = {float(panel.alpha[k]):g} against {name}, {level:.5f}: {off:+.2%}")
         if abs(off) > _NEAR:
             wrong.append(f"the end at {name}")
     for name in _SHOWN:
-        one = found.sel(quantity=name)
+        one = panel.sel(quantity=name)
         lines.append(f"{name} ∝ α^{float(one.exponent):.3f} ± {float(one.exponent_stderr):.3f} (declared −1)")
         if abs(float(one.exponent) + 1.0) > _TOLERANCE + 2.0 * float(one.exponent_stderr):
             wrong.append(f"the exponent of {name}")

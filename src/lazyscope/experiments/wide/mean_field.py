@@ -309,20 +309,20 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_descents(axes: Axes, found: xr.Dataset) -> None:
-    for k, N in enumerate(found.particles.values):
-        colour = scale_colour(k / max(1, found.sizes["particles"] - 1))
-        axes.plot(found.step, found.trace[k] - found.minimum, color=colour, label=f"N = {N}")
+def _draw_descents(axes: Axes, panel: xr.Dataset) -> None:
+    for k, N in enumerate(panel.particles.values):
+        colour = scale_colour(k / max(1, panel.sizes["particles"] - 1))
+        axes.plot(panel.step, panel.trace[k] - panel.minimum, color=colour, label=f"N = {N}")
     axes.set(xscale="log", yscale="log", xlabel="step", ylabel="risk above the best measure's")
     axes.set_title("N particles descend, one start each")
     axes.legend(loc="lower left", ncols=2, fontsize=9.5)
 
 
-def _draw_excess(axes: Axes, found: xr.Dataset) -> None:
-    N, excess = found.particles.values.astype(float), found.excess.values
-    slope, error = float(found.exponent), float(found.exponent_stderr)
-    label = f"mean of {found.attrs['draws']} starts: N$^{{{slope:.2f} \\pm {error:.2f}}}$".replace("-", "−")
-    axes.errorbar(N, excess, found.stderr, color=_RED, marker="D", linestyle="", label=label)
+def _draw_excess(axes: Axes, panel: xr.Dataset) -> None:
+    N, excess = panel.particles.values.astype(float), panel.excess.values
+    slope, error = float(panel.exponent), float(panel.exponent_stderr)
+    label = f"mean of {panel.attrs['draws']} starts: N$^{{{slope:.2f} \\pm {error:.2f}}}$".replace("-", "−")
+    axes.errorbar(N, excess, panel.stderr, color=_RED, marker="D", linestyle="", label=label)
     middle = np.exp(np.mean(np.log(N)))
     height = np.exp(np.mean(np.log(excess)))
     axes.plot(N, height * (N / middle) ** slope, color=_RED, linewidth=1.1)
@@ -335,10 +335,10 @@ def _draw_excess(axes: Axes, found: xr.Dataset) -> None:
 def _draw_gaps(axes: Axes, minima: xr.Dataset) -> None:
     looks = {"relu": ("ReLU, best atom searched for", _BLUE, "o"), "square": ("u², best atom exact", _ORANGE, "s")}
     for name, (words, colour, marker) in looks.items():
-        one = minima.sel(activation=name)
-        steps = int(one.steps)
-        gap = np.maximum(one.gap.values[:steps], 1e-12)
-        axes.plot(one.atom[:steps], gap, color=colour, marker=marker, markersize=4.0, linewidth=1.0, label=words)
+        at = minima.sel(activation=name)
+        steps = int(at.steps)
+        gap = np.maximum(at.gap.values[:steps], 1e-12)
+        axes.plot(at.atom[:steps], gap, color=colour, marker=marker, markersize=4.0, linewidth=1.0, label=words)
     axes.set(xscale="log", yscale="log", xlabel="step of conditional gradient, one atom each", ylabel="duality gap")
     axes.set_ylim(None, 50.0)
     axes.set_title("The best measure, and what it can be wrong by")

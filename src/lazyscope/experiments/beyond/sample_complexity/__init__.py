@@ -125,24 +125,24 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _needed(axes: Axes, found: xr.Dataset, title: str) -> None:
-    d = found.d.values.astype(float)
-    for name in found.learner.values.tolist():
-        one = found.sel(learner=name)
+def _needed(axes: Axes, panel: xr.Dataset, title: str) -> None:
+    d = panel.d.values.astype(float)
+    for name in panel.learner.values.tolist():
+        at = panel.sel(learner=name)
         colour, marker = _LOOKS[name]
-        half = float(one.exponent_high - one.exponent_low) / 2
-        label = f"{name}: d$^{{{float(one.exponent):.2f} \\pm {half:.2f}}}$"
-        kept = np.isfinite(one.needed.values)
+        half = float(at.exponent_high - at.exponent_low) / 2
+        label = f"{name}: d$^{{{float(at.exponent):.2f} \\pm {half:.2f}}}$"
+        kept = np.isfinite(at.needed.values)
         if not np.any(kept):
             continue  # the verdict says who did not reach the level
-        error = one.needed.values * np.nan_to_num(one.needed_stderr.values)
-        axes.errorbar(d[kept], one.needed[kept], error[kept], color=colour, marker=marker, linestyle="", label=label)
-        middle = np.exp(np.mean(np.log(one.needed.values[kept])))
+        error = at.needed.values * np.nan_to_num(at.needed_stderr.values)
+        axes.errorbar(d[kept], at.needed[kept], error[kept], color=colour, marker=marker, linestyle="", label=label)
+        middle = np.exp(np.mean(np.log(at.needed.values[kept])))
         center = np.exp(np.mean(np.log(d[kept])))
-        axes.plot(d[kept], middle * (d[kept] / center) ** float(one.exponent), color=colour, linewidth=1.1)
+        axes.plot(d[kept], middle * (d[kept] / center) ** float(at.exponent), color=colour, linewidth=1.1)
     ends = d[[0, -1]]
     # references through the outer corners, clear of the dots
-    top, bottom = float(np.nanmax(found.needed[:, 0])) * 1.8, float(np.nanmin(found.needed[:, 0])) / 1.9
+    top, bottom = float(np.nanmax(panel.needed[:, 0])) * 1.8, float(np.nanmin(panel.needed[:, 0])) / 1.9
     for start, power, words in ((top, 2, "d²"), (bottom, 1, "d")):
         axes.plot(ends, start * (ends / ends[0]) ** power, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
         axes.annotate(words, (ends[-1], start * (ends[-1] / ends[0]) ** power), color="#666666", xytext=(5, -4),
@@ -154,14 +154,14 @@ def _needed(axes: Axes, found: xr.Dataset, title: str) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, title="fitted exponent, 95%")
 
 
-def _curves(axes: Axes, found: xr.Dataset, level: float) -> None:
-    for name in found.learner.values.tolist():
+def _curves(axes: Axes, panel: xr.Dataset, level: float) -> None:
+    for name in panel.learner.values.tolist():
         colour, marker = _LOOKS[name]
-        one = found.sel(learner=name)
+        one = panel.sel(learner=name)
         axes.plot(one.samples, np.maximum(one.error, 1e-3), color=colour, marker=marker, label=name)
     axes.axhline(level, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
     axes.set(xscale="log", yscale="log", xlabel="n, samples", ylabel="share misclassified")
-    axes.set_title(f"2-XOR at d = {found.attrs['d']}")
+    axes.set_title(f"2-XOR at d = {panel.attrs['d']}")
     axes.xaxis.set_minor_formatter("")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, title="mean over data sets")
 
@@ -184,15 +184,15 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*lines, f"2-XOR: exponents smaller than the NTK's by {told}: at least {_GAP:g}."]
 
 
-def _head(found: xr.Dataset) -> str:
-    return f"{'n(d)':<20}" + "".join(f"{f'd = {d}':>9}" for d in found.d.values) + f"{'exponent, 95%':>22}{'gain':>7}"
+def _head(panel: xr.Dataset) -> str:
+    return f"{'n(d)':<20}" + "".join(f"{f'd = {d}':>9}" for d in panel.d.values) + f"{'exponent, 95%':>22}{'gain':>7}"
 
 
-def _line(found: xr.Dataset, name: str) -> str:
-    one: Any = found.sel(learner=name)
-    numbers = "".join(f"{value:>9.0f}" if np.isfinite(value) else f"{'–':>9}" for value in one.needed.values)
-    interval = f"{float(one.exponent):.2f} [{float(one.exponent_low):.2f}, {float(one.exponent_high):.2f}]"
-    return f"{name:<20}{numbers}{interval:>22}{gain(found, name)[0]:>7.2f}"
+def _line(panel: xr.Dataset, name: str) -> str:
+    at: Any = panel.sel(learner=name)
+    numbers = "".join(f"{value:>9.0f}" if np.isfinite(value) else f"{'–':>9}" for value in at.needed.values)
+    interval = f"{float(at.exponent):.2f} [{float(at.exponent_low):.2f}, {float(at.exponent_high):.2f}]"
+    return f"{name:<20}{numbers}{interval:>22}{gain(panel, name)[0]:>7.2f}"
 
 
 _TITLE = "Samples needed against d: kernels, the quadratic model and networks (the same, §5.2)"
