@@ -18,7 +18,7 @@ import xarray as xr
 from click.testing import CliRunner
 
 import lazyscope as ls
-from lazyscope import experiments as figures
+from lazyscope import experiments
 from lazyscope.cli import grammar, main, risks, terminal
 from lazyscope.errors import InvalidParameter
 
@@ -375,7 +375,7 @@ def test_figures_are_listed():
     lines = run("figure", "--list").stdout.splitlines()
     names = [line.split()[0] for line in lines if not line.startswith(" ")]
     assert names[:5] == ["fig1", "fig2", "fig3", "fig-nondiagonal", "fig-activations"]
-    assert names == list(figures.FIGURES), "in the order of the papers, each with its costs below it"
+    assert names == list(experiments.load_all()), "in the order of the papers, each with its costs below it"
     assert all("quick: " in line and ("paper: " in line or "full: " in line) for line in lines[1::2])
 
 

@@ -5,7 +5,6 @@ import json
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +19,7 @@ from lazyscope.errors import InvalidParameter, LazyscopeError
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Measurement
 from lazyscope.experiments.frame import experiment
-from lazyscope.experiments.frame.output import write_findings
+from lazyscope.experiments.frame.output import write
 from lazyscope.runs.assembly import assemble
 
 TARGET, RELU = ls.LinearTarget(noise=0.5), ls.RandomFeatures("relu")
@@ -194,13 +193,20 @@ def counting():
     def data(size, rows):
         return {"sums": xr.Dataset({"sum": ("n", [row["sum"][0] for row in rows])}, {"n": list(size)})}
 
-    return SimpleNamespace(
-        PRESETS={}, work=lambda size: [Count(n) for n in size], data=data, plot=None, verdict=lambda data: []
+    from matplotlib.figure import Figure
+
+    return experiment.Experiment(
+        "counting",
+        "How much?",
+        {},
+        lambda size: [Count(n) for n in size],
+        data,
+        lambda data: Figure(),
+        lambda data: ["Enough."],
     )
 
 
 def test_an_experiment_gets_its_rows_in_the_order_of_its_work(counting, tmp_path):
-    assert isinstance(counting, experiment.Experiment)
     found = experiment.compute("counting", counting, (3, 5, 3, 4), tmp_path / "a.sqlite", workers=1)
     assert found.panels["sums"]["sum"].values.tolist() == [3, 10, 3, 6]
     assert len(found.plan.tasks) == 3, "equal work is done once"
@@ -211,13 +217,12 @@ def test_an_experiment_gets_its_rows_in_the_order_of_its_work(counting, tmp_path
 
 
 def test_an_experiment_leaves_picture_numbers_and_provenance(counting, tmp_path):
-    from matplotlib.figure import Figure
-
     found = experiment.compute("counting", counting, (3, 5), tmp_path / "a.sqlite", workers=1)
-    paths = write_findings(found, Figure(), tmp_path / "counting", "lazyscope figure counting", {"figure": "counting"})
+    paths = write(counting, found, tmp_path / "counting", "lazyscope figure counting", {"figure": "counting"})
     assert [path.suffix for path in paths] == [".png", ".pdf", ".csv", ".nc", ".json"]
     lines = [line for line in paths[2].read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     assert [row["sum"] for row in csv.DictReader(lines)] == ["3", "10"]
     origin = json.loads(paths[4].read_text(encoding="utf-8"))
     assert origin["command"] == "lazyscope figure counting"
     assert [task["key"] for task in origin["sweep"]["tasks"]] == [task.key for task in found.plan.tasks]
+    assert origin["verdict"] == ["Enough."]

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import lazyscope as ls
 from lazyscope.cli import main
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.experiments.beyond.coupling_numbers import CouplingDraw, measure
+from lazyscope.experiments.beyond.coupling import CouplingDraw, measure
 from lazyscope.explorer.views import VIEWS
 from lazyscope.explorer.views.beyond import _moments, sizes
 from lazyscope.explorer.views.lazy import quantiles

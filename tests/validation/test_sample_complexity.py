@@ -3,7 +3,7 @@
 import pytest
 
 import lazyscope as ls
-from lazyscope.experiments.beyond.sample_complexity_numbers import gain, sample_complexity
+from lazyscope.experiments.beyond.sample_complexity.numbers import gain, sample_complexity
 
 pytestmark = pytest.mark.slow
 

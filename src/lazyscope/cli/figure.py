@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from lazyscope.errors import InvalidParameter
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from lazyscope.experiments.frame.compute import Numbers
-    from lazyscope.experiments.frame.design import Preset
-    from lazyscope.experiments.frame.experiment import Size
 
 _OWNER = "lazyscope figure"
 
@@ -52,50 +46,46 @@ def figure(
     Every result goes to a store in the folder, NAME.sqlite, as soon as it is there: whatever ends a run, the same
     command goes on from there.
     """
-    from lazyscope import experiments as figures
-    from lazyscope.experiments.frame.experiment import Experiment
+    from lazyscope import experiments
 
     if names:
-        for known, title in figures.FIGURES.items():
-            costs = (f"{word}: {size.cost}" for word, size in figures.load(known).PRESETS.items())
-            click.echo(f"{known:19} {title}\n{'':19} {'; '.join(costs)}")
+        for known, one in experiments.load_all().items():
+            costs = (f"{word}: {size.cost}" for word, size in one.presets.items())
+            click.echo(f"{known:19} {one.title}\n{'':19} {'; '.join(costs)}")
         return
-    module = figures.load(name)
-    if preset not in module.PRESETS:
-        raise InvalidParameter.of(_OWNER, "--preset", f"be {' or '.join(module.PRESETS)}", repr(preset))
-    size = module.PRESETS[preset]
-    if isinstance(module, Experiment):
-        for option, given in (("--width", width is not None), ("--fresh", fresh)):
-            if given:
-                must = f"be left out: {name} has neither dots at widths to choose nor reference runs"
-                raise InvalidParameter.of(_OWNER, option, must, "it")
-        _folder(out, str(name), preset, force)
-        _explore(ctx, str(name), preset, size, out, workers)
-        return
-    if width is not None:
-        size = size.at(_widths(width))
-    _folder(out, str(name), preset, force)
-    _make(ctx, str(name), preset, size, out, workers, fresh)
+    chosen = experiments.load(name)
+    if preset not in chosen.presets:
+        raise InvalidParameter.of(_OWNER, "--preset", f"be {' or '.join(chosen.presets)}", repr(preset))
+    size = chosen.presets[preset]
+    without = ("--width", width is not None and chosen.at_widths is None), ("--fresh", fresh and not chosen.borrows)
+    for option, refused in without:
+        if refused:
+            must = f"be left out: {name} has neither dots at widths to choose nor reference runs"
+            raise InvalidParameter.of(_OWNER, option, must, "it")
+    if width is not None and chosen.at_widths is not None:
+        size = chosen.at_widths(size, _widths(width))
+    _folder(out, chosen.name, preset, force)
+    _make(ctx, chosen, preset, size, out, workers, fresh)
 
 
-def _explore(ctx: click.Context, name: str, preset: str, size: Size, out: Path, workers: int | None) -> None:
-    """Compute, draw and write a figure that is an experiment of its own."""
-    from lazyscope import experiments as figures
+def _make(ctx: click.Context, chosen: Any, preset: str, size: Any, out: Path, workers: int | None, fresh: bool) -> None:
+    """Compute what an experiment asks for, write what it found, and tell its verdict."""
     from lazyscope.cli.terminal import console, progress_bar
-    from lazyscope.experiments.frame import experiment, output
+    from lazyscope.experiments.frame import experiment, output, references
 
-    module = figures.load(name)
-    stem = _stem(name, preset)
-    store = out / f"{stem}.sqlite"
+    stem = _stem(chosen.name, preset)
+    store = out / f"{stem}{'-fresh' if fresh else ''}.sqlite"
+    known = references.shipped() if chosen.borrows and not fresh else ()
+    told = partial(click.echo, err=True)
     try:
         with progress_bar():
-            found = experiment.compute(stem, module, size, store, workers)
+            found = experiment.compute(stem, chosen, size, store, workers, references=known, tell=told)
     except KeyboardInterrupt:
-        plan, _ = experiment.plan_of(stem, module.work(size))
+        plan, _ = experiment.plan_of(stem, chosen.work(size))
         _interrupted(ctx, "" if plan is None else plan.name, store)
-    about = {"figure": name, "preset": preset}
-    paths = output.write_findings(found, module.plot(found.panels), out / stem, str(ctx.obj or _OWNER), about)
-    for line in module.verdict(found.panels):
+    about = {"figure": chosen.name, "preset": preset}
+    paths = output.write(chosen, found, out / stem, str(ctx.obj or _OWNER), about)
+    for line in chosen.verdict(found.panels):
         console().print(line, soft_wrap=True, markup=False, highlight=False)
     for path in paths:
         click.echo(f"wrote {path}", err=True)
@@ -131,33 +121,6 @@ def _folder(out: Path, name: str, preset: str, force: bool) -> None:
         click.echo(f"lazyscope: note: {stem}.* of an earlier run of this figure will be replaced.", err=True)
 
 
-def _make(
-    ctx: click.Context, name: str, preset: str, size: Preset, out: Path, workers: int | None, fresh: bool
-) -> None:
-    from lazyscope import experiments as figures
-    from lazyscope.cli.terminal import progress_bar
-    from lazyscope.experiments.frame import output, references
-    from lazyscope.experiments.frame.compute import Layout, compute
-
-    module = figures.load(name)
-    stem = _stem(name, preset)
-    store = out / f"{stem}{'-fresh' if fresh else ''}.sqlite"
-    layout = Layout.of(stem, module.panels(size))
-    known = () if fresh else references.shipped()
-    try:
-        with progress_bar():
-            numbers = compute(
-                layout, store, workers=workers, references=known, tell=lambda line: click.echo(line, err=True)
-            )
-    except KeyboardInterrupt:
-        _interrupted(ctx, layout.plan.name, store)
-    about = {"figure": name, "preset": preset, "d": size.d}
-    paths = output.write(numbers, module.plot(numbers.panels), out / stem, str(ctx.obj or _OWNER), about)
-    _show(numbers)
-    for path in paths:
-        click.echo(f"wrote {path}", err=True)
-
-
 def _interrupted(ctx: click.Context, plan: str, store: Path) -> NoReturn:
     from lazyscope import sweep
 
@@ -165,53 +128,3 @@ def _interrupted(ctx: click.Context, plan: str, store: Path) -> NoReturn:
     done = next((f"{one.done} of {one.tasks}" for one in plans if one.plan == plan), "none of the")
     click.echo(f"lazyscope: interrupted; {done} tasks are done and kept, the same command goes on from there", err=True)
     ctx.exit(130)
-
-
-def _show(numbers: Numbers) -> None:
-    """Print the three fidelities at each cross and dot, what lies between them, and whether it may."""
-    from lazyscope.cli.terminal import console
-    from lazyscope.experiments.frame import tables
-
-    out = console()
-    for data in numbers.panels.values():
-        out.print(data.attrs["title"], soft_wrap=True)
-        out.print(data.attrs["problem"], soft_wrap=True)
-        out.print(_table(data))
-        if "bayes" in data:
-            out.print(f"Bayes risk, which nothing beats: {float(data.bayes):.4f}")
-        for line in data.attrs["theorems"].split("\n"):
-            out.print(line, soft_wrap=True)
-    out.print(
-        "No ± where nothing is drawn, or once. z: the difference beyond the finite-size term, in standard errors.",
-        soft_wrap=True,
-    )
-    out.print(tables.verdict(numbers.panels), soft_wrap=True)
-
-
-_COLUMNS = ("regime", "N", "N/d", "limit", "exact", "simulated", "difference", "finite size", "z")
-
-
-def _table(data: xr.Dataset) -> object:
-    from lazyscope.cli.terminal import size, table, with_error
-    from lazyscope.experiments.frame import tables
-
-    grid = table(*_COLUMNS, left=1)
-    label = ""
-    for row in tables.at_widths(data):
-        if label and row["regime"] != label:
-            grid.add_section()
-        cells = [
-            _cell(row["limit_at_width"], "{:.4f}"),
-            "" if row["exact"] is None else with_error(row["exact"], row["exact_stderr"], 4),
-            "" if row["simulated"] is None else with_error(row["simulated"], row["simulated_stderr"], 4),
-            "" if row["difference"] is None else f"{round(row['difference'], 4) + 0.0:+.4f}",  # + 0.0: no −0.0000
-            _cell(row["finite_size"], "{:.4f}"),
-            _cell(row["z"], "{:.1f}"),
-        ]
-        grid.add_row(row["regime"] if row["regime"] != label else "", size(row["width"]), size(row["rho"]), *cells)
-        label = row["regime"]
-    return grid
-
-
-def _cell(value: float | None, how: str) -> str:
-    return "" if value is None else how.format(value)

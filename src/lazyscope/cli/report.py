@@ -22,15 +22,13 @@ def _draws(usual: int) -> click.Option:
     return click.Option(["--draws"], type=int, default=usual, show_default=True, help="Independent draws.")
 
 
-def _deliver(name: str, options: dict[str, Any], compute: Callable[[], xr.Dataset], cited: str, show: Show) -> None:
+def _deliver(name: str, options: dict[str, Any], compute: Callable[[], xr.Dataset], show: Show) -> None:
     """Check where the report is to go, compute it, and send it there; `lazyscope figure` draws its picture."""
     from lazyscope.cli.terminal import console, progress_bar
 
     wanted = output.Wanted.of(f"lazyscope report {name}", options)
     with progress_bar():
         found = compute()
-    told = {"label": name, "claim": f"report {name}", "fidelity": "simulate", "theorem": "measured"}
-    told |= {"citations": cited, "regime": f"seed {options['seed']}"}
 
     def printed(result: xr.Dataset) -> None:
         grid, lines = show(result)
@@ -40,14 +38,14 @@ def _deliver(name: str, options: dict[str, Any], compute: Callable[[], xr.Datase
         for line in lines:
             out.print(line, soft_wrap=True)
 
-    output.deliver(wanted, found.assign_attrs(**told), None, printed)
+    output.deliver(wanted, found, None, printed)
 
 
 # -- interpolation: how many neurons fit n random labels -------------------------------------------------------------
 
 
 def _interpolation(**options: Any) -> None:
-    from lazyscope.experiments.wide.interpolation_numbers import interpolation
+    from lazyscope.experiments.wide.interpolation import interpolation
 
     kinds = [name.strip().upper() for name in options["regime"].split(",")]
     how = {name: options[name] for name in ("activation", "draws", "seed")} | {"kinds": kinds}
@@ -59,12 +57,7 @@ def _interpolation(**options: Any) -> None:
     work = effort.steps(count, 200.0 * options["n"] ** 3, f"{count:,} fits of {options['n']:,} labels")
     work.check(owner, "--draws, --width or --n")
 
-    def compute() -> xr.Dataset:
-        found = interpolation(options["n"], options["d"], **how)
-        words = f"n = {options['n']} random labels in d = {options['d']} dimensions, σ = {found.attrs['activation']}"
-        return found.assign_attrs(problem=words)
-
-    _deliver("interpolation", options, compute, "montanari2020interpolation", _thresholds)
+    _deliver("interpolation", options, lambda: interpolation(options["n"], options["d"], **how), _thresholds)
 
 
 def _thresholds(found: xr.Dataset) -> tuple[Table, list[str]]:
@@ -84,7 +77,7 @@ def _thresholds(found: xr.Dataset) -> tuple[Table, list[str]]:
 
 
 def _lazy_to_rich(**options: Any) -> None:
-    from lazyscope.experiments.wide.lazy_to_rich_numbers import lazy_to_rich
+    from lazyscope.experiments.wide.lazy_to_rich import lazy_to_rich
 
     owner = "lazyscope report lazy-to-rich"
     scales = grammar.parse(options["alpha"], owner, "--alpha").values
@@ -92,9 +85,8 @@ def _lazy_to_rich(**options: Any) -> None:
     problem: Any = risks.problem_of(owner, "quadratic", {**options, "d": 12 if drawn else options["d"]})
     N = max(1, problem.d // 2) if options["width"] is None else options["width"]
     how = {name: options[name] for name in ("init", "draws", "seed")}
-    cited = "ghorbani2019limitations,chizat2019lazy"
     _training(owner, problem, N, scales, options)
-    _deliver("lazy-to-rich", options, lambda: lazy_to_rich(problem, width=N, alpha=scales, **how), cited, _scales)
+    _deliver("lazy-to-rich", options, lambda: lazy_to_rich(problem, width=N, alpha=scales, **how), _scales)
 
 
 def _training(owner: str, problem: Any, N: int, scales: list[float], options: dict[str, Any]) -> None:
@@ -143,7 +135,7 @@ def _problem(name: str, d: int) -> tuple[Any, dict[str, int]]:
 
 
 def _mean_field(**options: Any) -> None:
-    from lazyscope.experiments.wide.mean_field_numbers import mean_field
+    from lazyscope.experiments.wide.mean_field import mean_field
     from lazyscope.protocols import ParticleDescent
 
     owner = "lazyscope report mean-field"
@@ -153,11 +145,10 @@ def _mean_field(**options: Any) -> None:
     how = {name: options[name] for name in ("activation", "samples", "draws", "seed")} | size
     how |= {name: options[name] for name in ("steps", "bound") if options[name] is not None}
     how["particles"] = grammar.parse(options["particles"], owner, "--particles").whole
-    cited = "mei2018mean,bach2017breaking,jaggi2013"
     rounds = ParticleDescent(**{name: how[name] for name in ("steps", "bound") if name in how})
     work = effort.particles(options["samples"], options["d"], how["particles"], rounds.steps, options["draws"])
     work.check(owner, "--steps, --samples or --draws")
-    _deliver("mean-field", options, lambda: mean_field(problem, **how), cited, _particles)
+    _deliver("mean-field", options, lambda: mean_field(problem, **how), _particles)
 
 
 def _particles(found: xr.Dataset) -> tuple[Table, list[str]]:

@@ -1,125 +1,92 @@
-"""The papers' figures: one file each, a plan and a plot; what they share is beside them.
+"""Experiments: a question, its work, its numbers, its picture and its verdict, one file each.
 
-Figures 1 to 3 and their kin: `design` has the nouns of a plan, `compute` turns it into a sweep and `collect` the sweep
-into labelled numbers, which `drawing` shows, `tables` judges and `output` writes. `references` are shipped runs of the
-paper's protocol. Every other figure is an `experiment`.
+A file of a sub-folder that defines `EXPERIMENT` is an experiment, known by its name: `lazy-to-rich` is defined in
+`lazy_to_rich.py`. Another package adds its own through the entry-point group `lazyscope.experiments`. What they share
+is in `frame`.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, Protocol
+import pkgutil
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
 
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from lazyscope.experiments.frame.experiment import AnyExperiment
 
-    import xarray as xr
-    from matplotlib.figure import Figure
-
-    from lazyscope.experiments.frame.design import Panel, Preset
-
-FIGURES = {
-    "fig1": "Quadratic target, σ = u² (Limitations of Lazy Training, Figure 1)",
-    "fig2": "Mixture of two Gaussians, σ = u² (the same, Figure 2)",
-    "fig3": "Quadratic target, ReLU (poster of the same, Figure 3)",
-    "fig-nondiagonal": "Mixture with a non-diagonal Δ, whose best Γ is not diagonal either (the same, appendix)",
-    "fig-activations": "Quadratic target, other activations, and one that cannot see it (the same, appendix)",
-    "double-descent": "Ridge regression on random features: test error, bias, variance, training (Mei & Montanari)",
-    "ridge-snr": "The best ridge at high and at low signal-to-noise ratio (the same)",
-    "wide-ridge": "At a fixed ridge the widest network is the best (the same)",
-    "equivalence": "ReLU features and noisy linear ones, in two dimensions (the same)",
-    "digits": "Double descent on real images: random features and a trained network on digits",
-    "coupling": "Taylor pieces and risks of randomised networks against the width (Beyond Linearization, §3)",
-    "higher-order": "The k-th Taylor piece, extracted by randomisation, k = 2, 3, 4 (the same, §6)",
-    "landscape": "Both sides of Lemma 1 and Theorem 2 against the width, and descents off the saddle (the same, §4)",
-    "expressivity": "Quadratic models that express monomials and 2-XOR: errors and norms (the same, Theorem 7)",
-    "sample-complexity": "Samples needed against d: kernels, the quadratic model and networks (the same, §5.2)",
-    "max-margin": "Error and margin of the max-margin classifier on ReLU features (Thermodynamic limits, Comparison)",
-    "margin-equivalence": "Nonlinear against noisy linear features at the largest margin (the same, Conjecture)",
-    "separability": "The probability that data are separable, around the threshold N/n",
-    "flow": "Risk along training: gradient flow, and what finite steps add to it (Limitations, Figure 1, right)",
-    "staircase": "Eigendirections learned one after another, the largest first, from small weights (the same, §2.3)",
-    "lazy-to-rich": "Risk and laziness against the output scale α, from NT to NN (Thermodynamic limits, Lazy training)",
-    "mean-field": "Particles against the best measure, its duality gap, convexity (the same, Mean field)",
-    "interpolation": "The smallest RF, NT and NN that fit n random labels, and what is left below (the same)",
-}
-
-_FOLDERS = {
-    name: folder
-    for folder, names in {
-        "lazy": (
-            "fig1",
-            "fig2",
-            "fig3",
-            "fig-nondiagonal",
-            "fig-activations",
-        ),
-        "ridge": (
-            "double-descent",
-            "ridge-snr",
-            "wide-ridge",
-            "equivalence",
-            "digits",
-        ),
-        "beyond": (
-            "coupling",
-            "higher-order",
-            "landscape",
-            "expressivity",
-            "sample-complexity",
-        ),
-        "margin": (
-            "max-margin",
-            "margin-equivalence",
-            "separability",
-        ),
-        "dynamics": (
-            "flow",
-            "staircase",
-        ),
-        "wide": (
-            "lazy-to-rich",
-            "mean-field",
-            "interpolation",
-        ),
-    }.items()
-    for name in names
-}
+GROUP = "lazyscope.experiments"
 
 
-class FigureModule(Protocol):
-    """What a file of this folder that draws a figure holds."""
+def load(name: str | None) -> AnyExperiment:
+    """Return one experiment; of this package, only its own file is imported.
 
-    PRESETS: Mapping[str, Preset]
-
-    @staticmethod
-    def panels(preset: Preset) -> tuple[Panel, ...]:
-        """Return the plan: what each panel shows."""
-
-    @staticmethod
-    def plot(data: Mapping[str, xr.Dataset]) -> Figure:
-        """Return the picture of the numbers, given panel by panel."""
-
-
-def load(name: str | None) -> Any:
-    """Return the module of one figure: a `FigureModule`, or an `experiment.Experiment`.
-
-    >>> load("fig1").__name__
-    'lazyscope.experiments.lazy.fig1'
+    >>> load("fig1").title
+    'Quadratic target, σ = u² (Limitations of Lazy Training, Figure 1)'
     >>> load("fig9")
     Traceback (most recent call last):
     lazyscope.errors.InvalidParameter: The NAME parameter of lazyscope figure must be fig1, fig2, fig3, ...
     """
-    if name not in FIGURES:
-        *others, last = FIGURES
-        must = f"be {', '.join(others)} or {last}"
-        raise InvalidParameter.of("lazyscope figure", "NAME", must, "none" if name is None else repr(name))
-    return importlib.import_module(f"lazyscope.experiments.{_FOLDERS[name]}.{name.replace('-', '_')}")
+    file = str(name).replace("-", "_")
+    found = _in_module(_modules()[file]) if file in _modules() else None
+    if found is None:
+        found = next((_of(entry) for entry in entry_points(group=GROUP, name=str(name))), None)
+    if found is not None and found.name == name:
+        return found
+    *others, last = load_all()
+    must = f"be {', '.join(others)} or {last}"
+    raise InvalidParameter.of("lazyscope figure", "NAME", must, "none" if name is None else repr(name))
 
 
-def load_all() -> None:
-    """Import the module of every figure, so that all its kinds of work are known."""
-    for name in FIGURES:
-        load(name)
+def load_all() -> dict[str, AnyExperiment]:
+    """Return every experiment by its name, in the order of the papers; all their kinds of work are then known.
+
+    >>> list(load_all())[:3]
+    ['fig1', 'fig2', 'fig3']
+    """
+    own = [found for module in _modules().values() if (found := _in_module(module)) is not None]
+    return {one.name: one for one in [*sorted(own, key=lambda one: one.place), *_others()]}
+
+
+@cache
+def _modules() -> dict[str, str]:
+    """Return the modules of the sub-folders by the names of their files; none is imported."""
+
+    def below(path: str, prefix: str) -> Iterator[tuple[str, str]]:
+        for found in pkgutil.iter_modules([path]):
+            yield found.name, f"{prefix}.{found.name}"
+            if found.ispkg and found.name != "frame":
+                yield from below(f"{path}/{found.name}", f"{prefix}.{found.name}")
+
+    return dict(below(__path__[0], __name__))
+
+
+def _in_module(module: str) -> AnyExperiment | None:
+    return getattr(importlib.import_module(module), "EXPERIMENT", None)
+
+
+def _others() -> list[AnyExperiment]:
+    """Return the experiments of other packages; one that cannot be imported is told of, and left out."""
+    found = []
+    for entry in entry_points(group=GROUP):
+        try:
+            found.append(_of(entry))
+        except Exception as error:  # whatever another package does must not break this one
+            warnings.warn(f"The experiment {entry.name} of {entry.value} cannot be loaded: {error}", stacklevel=3)
+    return found
+
+
+def _of(entry: EntryPoint) -> AnyExperiment:
+    """Return what an entry point names, an `Experiment` of the same name."""
+    from lazyscope.experiments.frame.experiment import Experiment
+
+    named = entry.load()
+    if not isinstance(named, Experiment) or named.name != entry.name:
+        must = f"be an Experiment of the name {entry.name}"
+        raise InvalidParameter.of("lazyscope.experiments", entry.value, must, type(named).__name__)
+    return named

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import lazyscope as ls
-from lazyscope.experiments.beyond.coupling_numbers import CouplingDraw, coupling, half, measure
-from lazyscope.experiments.exponents import exponents
+from lazyscope.experiments.beyond import coupling as coupling_experiment
+from lazyscope.experiments.beyond.coupling import CouplingDraw, coupling, half, measure
+from lazyscope.experiments.frame.draws import exponents
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import Risk
 from lazyscope.training.taylor.signs import norm_24, random_signs
@@ -104,3 +105,12 @@ def test_bad_input_is_refused_in_one_line():
         coupling([0])
     with pytest.raises(ls.InvalidParameter, match=r"one of logistic"):
         coupling([10], loss="hinge")
+
+
+def test_the_verdict_says_no_to_wrong_exponents(tiny):
+    wrong = {name: panel.copy(deep=True) for name, panel in tiny("coupling").panels.items()}
+    for panel in wrong.values():
+        for name in ("exponent", "randomized_exponent"):
+            if name in panel:
+                panel[name][...] = 0.7
+    assert coupling_experiment.verdict(wrong)[-1].startswith("Not ")

@@ -7,7 +7,8 @@ from scipy.stats import norm
 
 import lazyscope as ls
 from lazyscope.activations import Activation
-from lazyscope.experiments.beyond.expressivity_numbers import DELTA, ExpressivityDraw, expressivity, measure
+from lazyscope.experiments.beyond import expressivity as expressivity_experiment
+from lazyscope.experiments.beyond.expressivity import DELTA, ExpressivityDraw, expressivity, measure
 from lazyscope.training.taylor.construction import Monomial, express, feature_coefficient, monomials, norm_bound
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.signs import norm_24
@@ -132,3 +133,12 @@ def test_bad_input_is_refused_in_one_line():
         express(skew, [Monomial(1.0, [1.0, 0.0], 2)], np.random.default_rng(0))
     with pytest.raises(ls.NoTheorem, match="Assumption A"):
         expressivity(ls.RidgeMonomial(3, 2), [10], activation="relu", draws=1)
+
+
+def test_the_verdict_says_no_to_wrong_exponents(tiny):
+    wrong = {name: panel.copy(deep=True) for name, panel in tiny("expressivity").panels.items()}
+    for panel in wrong.values():
+        for name in ("exponent", "randomized_exponent"):
+            if name in panel:
+                panel[name][...] = 0.7
+    assert expressivity_experiment.verdict(wrong)[-1].startswith("Not ")

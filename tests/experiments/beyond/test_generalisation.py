@@ -95,3 +95,12 @@ def test_bad_input_is_refused_in_one_line():
     with pytest.raises(ls.NoTheorem, match="Assumption A"):
         generalisation(X, activation="relu")
     assert "M_op = 0.577" in str(generalisation(X, width=4))
+
+
+def test_the_report_tells_what_it_rests_on():
+    found = generalisation(np.eye(4), width=4, signs=2)
+    assert (found.claim, found.theorem, found.citations) == (
+        "report generalisation",
+        "Lemma 5, Theorem 6",
+        "bai2020beyond",
+    )

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import lazyscope as ls
-from lazyscope.experiments.beyond.higher_order_numbers import HigherOrderDraw, declared, extracted, higher_order
+from lazyscope.experiments.beyond import higher_order as higher_order_experiment
+from lazyscope.experiments.beyond.higher_order import HigherOrderDraw, declared, extracted, higher_order
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.moments import moment_matched
 
@@ -95,3 +96,12 @@ def test_bad_input_is_refused_in_one_line():
         moment_matched(2, [0, 1, 1])
     with pytest.raises(ls.InvalidParameter, match=r"m parameter .* must be even"):
         higher_order(2, [11], draws=1)
+
+
+def test_the_verdict_says_no_to_wrong_exponents(tiny):
+    wrong = {name: panel.copy(deep=True) for name, panel in tiny("higher-order").panels.items()}
+    for panel in wrong.values():
+        for name in ("exponent", "randomized_exponent"):
+            if name in panel:
+                panel[name][...] = 0.7
+    assert higher_order_experiment.verdict(wrong)[-1].startswith("Not ")

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import lazyscope as ls
-from lazyscope.experiments.beyond.landscape_numbers import POINTS, DescentDraw, LandscapeDraw, assemble_landscape
+from lazyscope.experiments.beyond import landscape as landscape_experiment
+from lazyscope.experiments.beyond.landscape import POINTS, DescentDraw, LandscapeDraw, assemble_landscape
 from lazyscope.numerics.losses import LOSSES
 from lazyscope.training.taylor.construction import express, monomials
 from lazyscope.training.taylor.descent import Descent, descend, settle
@@ -205,3 +206,20 @@ def test_bad_input_is_refused_in_one_line():
     with pytest.raises(ls.InvalidParameter, match="at least 2, the start and the end"):
         DescentDraw(ls.SparseParity(4), 10, looks=1)
     assert clean_error(risk.at(W, derivatives=2), W) == (0.0, 0.0)
+
+
+def test_the_verdict_says_no_to_wrong_exponents(tiny):
+    wrong = {name: panel.copy(deep=True) for name, panel in tiny("landscape").panels.items()}
+    for panel in wrong.values():
+        for name in ("exponent", "randomized_exponent"):
+            if name in panel:
+                panel[name][...] = 0.7
+    assert landscape_experiment.verdict(wrong)[-1].startswith("Not ")
+
+
+def test_the_verdict_sees_a_broken_inequality_and_a_bad_descent(tiny):
+    data = {name: panel.copy(deep=True) for name, panel in tiny("landscape").panels.items()}
+    data["inequalities"]["slack"][0, 0, 0] = -1.0
+    assert "Lemma 1" in landscape_experiment.verdict(data)[-1]
+    data["descents"]["risk"][:, -1] = 5.0
+    assert "descent" in landscape_experiment.verdict(data)[-1]

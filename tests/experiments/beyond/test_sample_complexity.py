@@ -5,8 +5,9 @@ import pytest
 from scipy.stats import linregress, t
 
 import lazyscope as ls
-from lazyscope.experiments.beyond.learners import KERNELS, LEARNERS, error
-from lazyscope.experiments.beyond.sample_complexity_numbers import (
+from lazyscope.experiments.beyond import sample_complexity as sample_complexity_experiment
+from lazyscope.experiments.beyond.sample_complexity.learners import KERNELS, LEARNERS, error
+from lazyscope.experiments.beyond.sample_complexity.numbers import (
     SampleComplexityDraw,
     assemble,
     crossing,
@@ -163,3 +164,21 @@ def test_bad_input_is_refused_in_one_line():
         LEARNERS["NTK, max margin"](ls.RidgeMonomial(3, 2), np.eye(3) * 3**0.5, np.arange(3.0), np.eye(3), 4, None)
     with pytest.raises(ls.NoTheorem, match="2-XOR"):
         learnt("quadratic model", ls.SparseParity(5, k=3), 20)
+
+
+def test_the_verdict_says_no_to_wrong_exponents(tiny):
+    wrong = {name: panel.copy(deep=True) for name, panel in tiny("sample-complexity").panels.items()}
+    for panel in wrong.values():
+        for name in ("exponent", "randomized_exponent"):
+            if name in panel:
+                panel[name][...] = 0.7
+    assert sample_complexity_experiment.verdict(wrong)[-1].startswith("Not ")
+
+
+def test_full_presets_hold_every_learner_and_the_dimensions_of_the_issue():
+    paper, quick = (
+        sample_complexity_experiment.EXPERIMENT.presets["paper"],
+        sample_complexity_experiment.EXPERIMENT.presets["quick"],
+    )
+    assert set(paper.learners) == set(sample_complexity_experiment.LEARNERS)
+    assert (min(quick.xor), max(quick.xor)) == (min(paper.xor), max(paper.xor)) == (16, 96)

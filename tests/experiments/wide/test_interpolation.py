@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 import lazyscope as ls
-from lazyscope.experiments.wide.interpolation_numbers import InterpolationDraw, interpolation, threshold
+from lazyscope.experiments.wide import interpolation as experiment
+from lazyscope.experiments.wide.interpolation import InterpolationDraw, interpolation, threshold
 from lazyscope.training.linear.interpolate import features, fitted, trained
 
 
@@ -105,3 +107,26 @@ def test_bad_input_gets_one_clear_line(case):
     with pytest.raises(ls.LazyscopeError) as caught:
         case()
     assert "\n" not in str(caught.value) and 20 < len(str(caught.value)) < 600
+
+
+def moved(panels, panel, **changes):
+    """The same findings with some variables of one panel replaced."""
+    return {**panels, panel: panels[panel].assign(**changes)}
+
+
+def test_the_experiment_and_its_verdict(tiny):
+    panels = tiny("interpolation").panels
+    one = panels["n = 24"]
+    for kind, least in (("RF", 24.0), ("NT", 6.0)):  # 6·4 + 1 ≥ 24
+        assert float(one.smallest.sel(kind=kind)) == float(one.threshold.sel(kind=kind)) == least
+    far = moved(panels, "n = 24", smallest=one.smallest + 1.0)
+    assert experiment.verdict(far)[-1] == "Not as counted: RF at n = 24, NT at n = 24."
+    assert "RF at n = 24" in experiment.verdict(moved(panels, "n = 24", z=one.z + 4.0))[-1]
+
+
+def test_what_random_labels_leave_is_a_beta_variable(tiny):
+    """Mean and standard error of ‖P⊥y‖²/‖y‖² against those of Beta((n − p)/2, p/2)."""
+    one = tiny("interpolation").panels["n = 24"].sel(kind="RF").isel(point=0)
+    law = beta((24 - float(one.width)) / 2, float(one.width) / 2)
+    assert float(one.expected) == pytest.approx(law.mean())
+    assert float(one.expected_stderr) == pytest.approx(law.std() / 2.0)  # four draws

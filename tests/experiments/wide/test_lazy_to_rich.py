@@ -5,7 +5,8 @@ import pytest
 
 import lazyscope as ls
 from lazyscope import weights
-from lazyscope.experiments.wide.lazy_to_rich_numbers import lazy_to_rich
+from lazyscope.experiments.wide import lazy_to_rich as experiment
+from lazyscope.experiments.wide.lazy_to_rich import lazy_to_rich
 from lazyscope.limits.flow.curve import flow
 from lazyscope.training.sgd.lazy_to_rich import measures
 from lazyscope.training.sgd.scaled import ScaledNetworks
@@ -182,3 +183,25 @@ def test_bad_input_gets_one_clear_line(case):
     with pytest.raises(ls.LazyscopeError) as caught:
         case()
     assert "\n" not in str(caught.value) and 20 < len(str(caught.value)) < 600
+
+
+def moved(panels, panel, **changes):
+    """The same findings with some variables of one panel replaced."""
+    return {**panels, panel: panels[panel].assign(**changes)}
+
+
+def test_the_protocol_of_a_training_is_part_of_its_fingerprint(sizes):
+    (piece,) = experiment.work(sizes["lazy-to-rich"])[0].pieces()
+    assert piece.protocol is not None and piece.protocol == piece.plan
+
+
+def test_from_lazy_to_rich(tiny):
+    panels = tiny("lazy-to-rich").panels
+    one = panels["alpha"]
+    assert np.all(np.diff(one.exact_line) > 0.0)
+    assert float(one.exact_line[0]) < 1.1 * float(one.floor) and float(one.exact_line[-1]) > 0.95 * float(one.tangent)
+    assert np.allclose(one.exponent, -1.0, atol=0.05)
+    assert np.allclose(panels["training"].flow[:, -1], panels["training"].risk[:, -1], rtol=0.1)
+    assert "the closed form at α = 3" in experiment.verdict(moved(panels, "alpha", end=1.5 * one.end))[-1]
+    assert "the end at NT" in experiment.verdict(moved(panels, "alpha", tangent=2.0 * one.tangent))[-1]
+    assert "the exponent of drift" in experiment.verdict(moved(panels, "alpha", exponent=0.5 * one.exponent))[-1]

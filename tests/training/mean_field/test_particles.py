@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lazyscope as ls
-from lazyscope.experiments.wide.mean_field_numbers import ParticlesDraw, mean_field
+from lazyscope.experiments.wide.mean_field import ParticlesDraw, mean_field
 from lazyscope.regimes import MeanField
 from lazyscope.training.mean_field.conditional_gradient import best_atom, best_masses, minimise, on_ball
 from lazyscope.training.mean_field.particles import Descent, Particles, Sample, descend

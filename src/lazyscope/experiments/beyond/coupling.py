@@ -1,22 +1,50 @@
-"""Coupling: sizes of the Taylor pieces, and distances between the risks, against the width (Bai & Lee 2019, §§3, B)."""
+"""Coupling: how far a network under random signs is from its quadratic model, against the width (Q: Bai & Lee 2019).
+
+With ‖w_r‖ = m^{−1/4}/B_x and f^Q = O(1), Lemmas 10 to 14 there bound, for L(W) = E_Σ (1/n) Σ ℓ(y_i, f_{W₀+WΣ}(x_i)),
+
+    f^L_{WΣ},  f_{W₀+WΣ} − f^Q,  |L − L^Q|,  |⟨∇L − ∇L^Q, W⟩|,  |E_Σ′(∇²L − ∇²L^Q)[W⋆Σ′, W⋆Σ′]|  =  O(m^{−1/4}),
+
+while f^L_W, without signs, grows like m^{1/4}. W is one direction v in the half with a = +1, so that f^Q does not
+vanish; W⋆ another. Bounds are bounds: the last three are even in Σ, and what is measured falls like m^{−1/2}.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.activations import Activation, as_activation
+from lazyscope.activations.derivatives import require_smooth
+from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.beyond.coupling_numbers import QUANTITIES, CouplingDraw, assemble
-from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, provenance, table
+from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.runs.pictures import LOOKS
+from lazyscope.training.taylor.model import TaylorModel
+from lazyscope.training.taylor.risk import Point, Risk
+from lazyscope.training.taylor.signs import random_signs
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+QUANTITIES: dict[str, tuple[str, float]] = {
+    "linear_plain": ("f^L without signs (§3)", 0.25),
+    "linear": ("f^L under signs (Lemma 11a)", -0.25),
+    "quadratic": ("f^Q (Lemma 10)", 0.0),
+    "gap": ("f − f^Q under signs (Lemma 11)", -0.25),
+    "rest": ("f − f^L − f^Q under signs (Lemma 11b)", -0.25),
+    "risk": ("|L − L^Q| (Lemma 12)", -0.25),
+    "gradient": ("|⟨∇L − ∇L^Q, W⟩| (Lemma 13)", -0.25),
+    "hessian": ("|(∇²L − ∇²L^Q)[W⋆, W⋆]| (Lemma 14)", -0.25),
+}
+"""What is measured: its name in the papers' terms, and the exponent of m that they bound it by (at unit norms)."""
 _BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
 _PANELS = {
     "pieces": {"linear_plain": (_ORANGE, "s"), "linear": (_BLUE, "o"), "quadratic": (_RED, "D"), "rest": (_GREEN, "^")},
@@ -34,11 +62,170 @@ _SHORT = {
 _TOLERANCE = 0.05  # of an exponent, as fitted over finite widths
 
 
+@dataclass(frozen=True, eq=False)
+class CouplingDraw(Draw):
+    """One initialisation of one width: every size of `QUANTITIES`, over n inputs and `signs` pairs ±Σ."""
+
+    width: int
+    d: int = 10
+    samples: int = 32
+    signs: int = 8
+    activation: Activation | str = "relu3"
+    loss: str = "logistic"
+    number: int = 0
+    seed: int = 0
+
+    words = "coupling, m = {0.width}"
+    costs = ("width", "samples")
+
+    def compute(self) -> dict[str, FloatArray]:
+        """Do the work: 2·signs + 2 expansions of m neurons at n inputs, to second order."""
+        return {name: np.asarray(value) for name, value in measure(self).items()}
+
+
+def measure(draw: CouplingDraw) -> dict[str, float]:
+    """Return the root mean squares over inputs and signs of the pieces of f, and the differences of the risks."""
+    sigma = as_activation(draw.activation)
+    require_smooth(sigma, 2)
+    m, rng = draw.width, generator(draw.seed, draw.number, draw.width)
+    model = TaylorModel.symmetric(m, draw.d, sigma, rng)
+    data = np.random.default_rng(np.random.SeedSequence(draw.seed, spawn_key=(draw.number, 0)))
+    X = _directions(draw.samples, draw.d, data)
+    v, v_star = _directions(2, draw.d, data)
+    W, W_star = half(m, v), half(m, v_star)
+    y = np.where((X @ v) * (X @ v_star) < 0, -1.0, 1.0)
+    clean = Risk(model, X, y, draw.loss, orders=2).at(W, derivatives=2)
+    network, fQ = Risk(model, X, y, draw.loss, orders=None), clean.expansion.values
+    linear = model.expand(W, X, 1).D * (W @ X.T) * (model.a / np.sqrt(m))[:, None]  # f^L_{WΣ} = Σ_r Σ_rr of its rows
+    squares = {"linear": 0.0, "gap": 0.0, "rest": 0.0}
+    risk, gradient, hessian = [], [], []
+    for _ in range(draw.signs):
+        signs = random_signs(m, rng)
+        for mirrored in (signs, -signs):
+            point = network.at(W, mirrored, derivatives=2)
+            f, fL = point.expansion.values, mirrored @ linear
+            for name, values in (("linear", fL), ("gap", f - fQ), ("rest", f - fL - fQ)):
+                squares[name] += float(np.mean(values**2)) / (2 * draw.signs)
+            risk.append(point.value)
+            gradient.append(_along(point))
+            hessian.append(point.curvature_over_signs(W_star))
+    return {
+        "linear_plain": _rms(np.sum(linear, axis=0)),
+        "quadratic": _rms(fQ),
+        **{name: float(np.sqrt(value)) for name, value in squares.items()},
+        "risk": abs(float(np.mean(risk)) - clean.value),
+        "gradient": abs(float(np.mean(gradient)) - _along(clean)),
+        "hessian": abs(float(np.mean(hessian)) - clean.curvature_over_signs(W_star)),
+    }
+
+
+def half(m: int, v: FloatArray) -> FloatArray:
+    """Return W with w_r = m^{−1/4} v where a_r = +1, and zero where a_r = −1.
+
+    >>> half(16, np.ones(1)).ravel()[6:10]
+    array([0.5, 0.5, 0. , 0. ])
+    """
+    W = np.zeros((m, len(v)))
+    W[: m // 2] = m**-0.25 * v
+    return W
+
+
+def _directions(n: int, d: int, rng: np.random.Generator) -> FloatArray:
+    X = rng.standard_normal((n, d))
+    return np.asarray(X / np.linalg.norm(X, axis=1)[:, None])
+
+
+def _rms(values: FloatArray) -> float:
+    return float(np.sqrt(np.mean(values**2)))
+
+
+def _along(point: Point) -> float:
+    """⟨∇L(WΣ)Σ, W⟩."""
+    return float(np.sum(point.gradient() * point.W))
+
+
+def coupling(
+    widths: Any = (100, 320, 1000, 3200, 10_000),
+    *,
+    d: int = 10,
+    samples: int = 32,
+    signs: int = 8,
+    activation: Activation | str = "relu3",
+    loss: str = "logistic",
+    draws: int = 4,
+    seed: int = 0,
+) -> xr.Dataset:
+    """Measure how the network couples with its quadratic model, with fitted exponents beside the lemmas'.
+
+    Parameters
+    ----------
+    widths
+        m, even, at least two of them.
+    d, samples, signs
+        Inputs on the unit sphere in d dimensions, n of them; pairs ±Σ of random signs.
+    activation, loss
+        σ ∈ C² with σ″ Lipschitz; "logistic", "soft hinge" or "square".
+    draws, seed
+        Initialisations, each with its own inputs and signs.
+
+    Returns
+    -------
+    xarray.Dataset
+        `size` over (`quantity`, `width`) with `stderr`, its mean over draws; `exponent`, `exponent_stderr` and the
+        lemmas' `bound` over `quantity`.
+
+    Examples
+    --------
+    >>> result = coupling([100, 10_000], draws=2, signs=4)
+    >>> bool(abs(result.exponent.sel(quantity="linear") + 0.25) < 0.1)
+    True
+    """
+    some = np.atleast_1d(whole_numbers(widths, "coupling", "widths")).tolist()
+    draws = whole_number(draws, "coupling", "draws")
+    plan = [
+        CouplingDraw(m, whole_number(d, "coupling", "d"), samples, signs, activation, loss, number, seed)
+        for m in some
+        for number in range(draws)
+    ]
+    return assemble(plan, computed(plan))
+
+
+def assemble(plan: Sequence[CouplingDraw], rows: Sequence[dict[str, Any]]) -> xr.Dataset:
+    """Return the report from draws that differ in width and number alone."""
+    import xarray as xr
+
+    widths = list(dict.fromkeys(draw.width for draw in plan))
+    names = list(QUANTITIES)
+    sizes = np.array([table(plan, rows, name) for name in names])  # (quantity, width, draw)
+    slope, spread = exponents(np.array(widths), sizes)
+    mean, error = over_draws(sizes)
+    first = plan[0]
+    return xr.Dataset(
+        {
+            "size": (("quantity", "width"), mean),
+            "stderr": (("quantity", "width"), error),
+            "exponent": ("quantity", slope),
+            "exponent_stderr": ("quantity", spread),
+            "bound": ("quantity", [QUANTITIES[name][1] for name in names]),
+        },
+        {"quantity": names, "width": widths, "name": ("quantity", [QUANTITIES[name][0] for name in names])},
+        {
+            **provenance("coupling", "Lemmas 10–14", "bai2020beyond", first.seed),
+            "activation": as_activation(first.activation).name,
+            "loss": first.loss,
+            "d": first.d,
+            "samples": first.samples,
+            "signs": first.signs,
+            "draws": sizes.shape[-1],
+            "seed": first.seed,
+        },
+    )
+
+
 @dataclass(frozen=True)
-class Size:
+class CouplingPreset(Preset):
     """Widths, initialisations, inputs, pairs of signs."""
 
-    cost: str
     widths: tuple[int, ...]
     draws: int = 4
     samples: int = 32
@@ -47,32 +234,31 @@ class Size:
 
 
 PRESETS = {
-    "quick": Size("twenty seconds", (100, 320, 1000, 3200, 10_000)),
-    "paper": Size("two minutes on two cores", (100, 320, 1000, 3200, 10_000, 32_000, 100_000), draws=8, signs=16),
+    "quick": CouplingPreset("twenty seconds", (100, 320, 1000, 3200, 10_000)),
+    "paper": CouplingPreset(
+        "two minutes on two cores", (100, 320, 1000, 3200, 10_000, 32_000, 100_000), draws=8, signs=16
+    ),
 }
 
 
-def work(size: Size) -> list[CouplingDraw]:
+def work(preset: CouplingPreset) -> list[CouplingDraw]:
     """Return one draw for each width and initialisation."""
     return [
-        CouplingDraw(m, size.d, size.samples, size.signs, number=number)
-        for m in size.widths
-        for number in range(size.draws)
+        CouplingDraw(m, preset.d, preset.samples, preset.signs, number=number)
+        for m in preset.widths
+        for number in range(preset.draws)
     ]
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: CouplingPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return sizes and fitted exponents, a panel each for pieces and for risks."""
-    whole = assemble(work(size), rows)
+    whole = assemble(work(preset), rows)
     return {panel: whole.sel(quantity=list(shown)) for panel, shown in _PANELS.items()}
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw both panels: dots with standard errors, the lemmas' slopes dashed through the first dot."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(10.4, 4.4))
+    with canvas(10.4, 4.4) as figure:
         left, right = figure.subplots(1, 2)
         for axes, (panel, shown), title in zip(
             (left, right),
@@ -89,12 +275,12 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _series(axes: Axes, one: xr.Dataset, name: str, colour: str, marker: str) -> None:
-    m, size = one.width.values, one["size"].values
-    declared = float(one.bound)
-    at_most = "≤ " if str(one.quantity.values) in ("rest", "risk", "gradient", "hessian") else ""
-    label = f"{name}: m$^{{{float(one.exponent):+.2f}}}$ ({at_most}{declared:+.2f})".replace("-", "−")
-    axes.errorbar(m, size, one.stderr.values, color=colour, marker=marker, linestyle="", label=label)
+def _series(axes: Axes, panel: xr.Dataset, name: str, colour: str, marker: str) -> None:
+    m, size = panel.width.values, panel["size"].values
+    declared = float(panel.bound)
+    at_most = "≤ " if str(panel.quantity.values) in ("rest", "risk", "gradient", "hessian") else ""
+    label = f"{name}: m$^{{{float(panel.exponent):+.2f}}}$ ({at_most}{declared:+.2f})".replace("-", "−")
+    axes.errorbar(m, size, panel.stderr.values, color=colour, marker=marker, linestyle="", label=label)
     axes.plot(m, size[0] * (m / m[0]) ** declared, color=colour, linestyle="--", linewidth=1.0)
 
 
@@ -104,16 +290,20 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     wrong = []
     for panel, shown in _PANELS.items():
         for name in shown:
-            one = data[panel].sel(quantity=name)
-            found, error, declared = (float(one[key]) for key in ("exponent", "exponent_stderr", "bound"))
+            at = data[panel].sel(quantity=name)
+            slope, error, declared = (float(at[key]) for key in ("exponent", "exponent_stderr", "bound"))
             bound = name in ("rest", "risk", "gradient", "hessian")
             allowed = _TOLERANCE + 2.0 * (0.0 if np.isnan(error) else error)
-            if not (found <= declared + allowed and (bound or found >= declared - allowed)):
+            if not (slope <= declared + allowed and (bound or slope >= declared - allowed)):
                 wrong.append(QUANTITIES[name][0])
             lines.append(
-                f"{QUANTITIES[name][0]:<42}{found:>9.3f} ± {error:.3f}{'≤ ' if bound else '':>4}{declared:>+6.2f}"
+                f"{QUANTITIES[name][0]:<42}{slope:>9.3f} ± {error:.3f}{'≤ ' if bound else '':>4}{declared:>+6.2f}"
             )
     lines.append(
         "Network and quadratic model couple as declared." if not wrong else f"Not as declared: {', '.join(wrong)}."
     )
     return lines
+
+
+_TITLE = "Taylor pieces and risks of randomised networks against the width (Beyond Linearization, §3)"
+EXPERIMENT = Experiment("coupling", _TITLE, PRESETS, work, data, plot, verdict, place=31, report=coupling)

@@ -1,30 +1,208 @@
-"""Higher order: the k-th Taylor piece alone survives moment-matched randomisation, k = 2, 3, 4 (Bai & Lee 2019, §6)."""
+"""Higher-order tangents: the k-th Taylor piece alone, extracted from a network by randomisation (Bai & Lee 2019, §6).
+
+Neurons come in pairs of one w₀ and a = ±1. With (w₊, w₋) = (z₊ w⋆, z₋ w⋆), the moment-matched z± of `moments`, and
+‖w⋆‖ = m^{−1/2k}/B_x,
+
+    f^{(j)} = O(m^{−j/2k}) for j < k,      f^{(k)} → ½ E[σ^{(k)}(g)/k! (m^{1/2k} w⋆·x)^k] = O(1),
+
+and what follows f^{(k)} is O(m^{−1/2k}): the network is its k-th order tangent model up to O(m^{−1/2k}). Without
+randomisation, z₊ = 1 and z₋ = 0, f^{(j)} grows like m^{(k−j)/2k} for j < k. (The seed counts m pairs, here m neurons.)
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.activations import Activation, as_activation
+from lazyscope.activations.derivatives import require_smooth, taylor_coefficients
+from lazyscope.checks import FloatArray, whole_number, whole_numbers
+from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.beyond.higher_order_numbers import HigherOrderDraw, assemble
-from lazyscope.runs.pictures import LOOKS, scale_colour, style
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, provenance, table
+from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.runs.pictures import LOOKS, scale_colour
+from lazyscope.training.taylor.model import TaylorModel, upto
+from lazyscope.training.taylor.moments import moment_matched
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_NETWORKS = 4  # of the repeats are run as networks, for the rest: pieces of all repeats cost less than one of these
 _TOLERANCE = 0.05  # of an exponent, as fitted over finite widths
 
 
+@dataclass(frozen=True, eq=False)
+class HigherOrderDraw(Draw):
+    """One initialisation of one width: root mean squares over inputs of f^{(1)} … f^{(k)} and of what follows.
+
+    Each with z± drawn anew `repeats` times ("randomised") and without randomisation ("plain").
+    """
+
+    k: int
+    width: int
+    d: int = 10
+    samples: int = 32
+    repeats: int = 64
+    activation: Activation | str | None = None
+    number: int = 0
+    seed: int = 0
+
+    words = "order {0.k}, m = {0.width}"
+    costs = ("width", "samples", "k")
+
+    @property
+    def sigma(self) -> Activation:
+        """The activation, written out where it is left out."""
+        return as_activation(self.activation or ("tanh" if self.k % 2 else "softplus"))
+
+    def compute(self) -> dict[str, FloatArray]:
+        """Return `randomized` and `plain`, each (k + 1,): f^{(1)} … f^{(k)}, and f minus all of them.
+
+        The pieces of all repeats are one matrix product for each order, as f^{(j)} = Σ_r (z₊^j − z₋^j) T_jr.
+        """
+        require_smooth(self.sigma, self.k)
+        rng = generator(self.seed, self.number, self.width)
+        model = TaylorModel.symmetric(self.width, self.d, self.sigma, rng)
+        data = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.number, 0)))
+        X = data.standard_normal((self.samples + 1, self.d))
+        X /= np.linalg.norm(X, axis=1)[:, None]
+        v, X = X[0], X[1:]
+        pair, pairs = moment_matched(self.k), self.width // 2
+        z = np.array([np.concatenate([pair.draw(pairs, sign, rng) for sign in (1, -1)]) for _ in range(self.repeats)])
+        plain = np.repeat([1.0, 0.0], pairs)[None]
+        return {"randomized": _sizes(model, self.k, z, v, X), "plain": _sizes(model, self.k, plain, v, X)}
+
+
+def extracted(k: int, z: FloatArray, v: FloatArray) -> FloatArray:
+    """Return W with w_r = z_r m^{−1/2k} v, shape (m, d).
+
+    >>> extracted(2, np.array([1.0, 1.0, 0.0, -1.0]) * 4**0.25, np.ones(1)).ravel()
+    array([ 1.,  1.,  0., -1.])
+    """
+    return np.asarray(len(z) ** (-0.5 / k) * z[:, None] * v)
+
+
+def _sizes(model: TaylorModel, k: int, z: FloatArray, v: FloatArray, X: FloatArray) -> FloatArray:
+    """Root mean squares over inputs and over the rows of z of f^{(1)} … f^{(k)}, and of the network beyond them."""
+    pairs = model.m // 2
+    c = taylor_coefficients(model.sigma, model.W0[:pairs] @ X.T, k)
+    reach = model.m ** (-0.5 / k) * (X @ v)
+    found = [
+        (z[:, :pairs] ** j - z[:, pairs:] ** j) @ c[j] * reach**j / np.sqrt(model.m) for j in upto(k)
+    ]  # each (repeat, input)
+    some = z[:_NETWORKS]
+    rest = np.array([model.network(extracted(k, row, v), X) for row in some]) - np.sum(found, axis=0)[:_NETWORKS]
+    return np.array([np.sqrt(np.mean(values**2)) for values in (*found, rest)])
+
+
+def declared(k: int, randomized: bool) -> FloatArray:
+    """Return the exponents of m that §6.1 declares for f^{(1)} … f^{(k)}, and its bound for what follows.
+
+    >>> declared(2, True), declared(2, False)
+    (array([-0.25,  0.  , -0.25]), array([ 0.25,  0.  , -0.25]))
+    """
+    j = np.arange(1.0, k + 1.0)
+    below = np.where(j < k, -j / (2 * k), 0.0) if randomized else (k - j) / (2 * k)
+    return np.append(below, -1.0 / (2 * k))
+
+
+def higher_order(
+    k: int,
+    widths: Any = (100, 320, 1000, 3200, 10_000),
+    *,
+    d: int = 10,
+    samples: int = 32,
+    repeats: int = 64,
+    activation: Activation | str | None = None,
+    draws: int = 4,
+    seed: int = 0,
+) -> xr.Dataset:
+    """Extract the k-th Taylor piece from networks of several widths; fitted exponents beside the declared ones.
+
+    Parameters
+    ----------
+    k
+        Order, at least 2.
+    widths
+        m, even, at least two of them for an exponent.
+    d, samples, repeats
+        Inputs on the unit sphere in d dimensions, n of them; draws of z± for each initialisation.
+    activation
+        σ ∈ C^k with σ^{(k)} Lipschitz and E σ^{(k)}(g) ≠ 0, or f^{(k)} has no mean. Left out, it is "tanh" for odd k
+        and "softplus" for even k.
+    draws, seed
+        Initialisations, each with its own inputs.
+
+    Returns
+    -------
+    xarray.Dataset
+        `randomized` and `plain`, root mean squares over (`piece`, `width`), means over draws, with their standard
+        errors; their exponents and the declared ones over `piece`: "1" … "k" and "rest".
+
+    Examples
+    --------
+    >>> result = higher_order(3, [100, 10_000], draws=2)
+    >>> bool(abs(result.randomized_exponent.sel(piece="3")) < 0.1)
+    True
+    """
+    k = whole_number(k, "higher_order", "k", least=2, advice="Order 1 is the tangent model itself.")
+    some = np.atleast_1d(whole_numbers(widths, "higher_order", "widths")).tolist()
+    draws = whole_number(draws, "higher_order", "draws")
+    plan = [
+        HigherOrderDraw(k, m, whole_number(d, "higher_order", "d"), samples, repeats, activation, number, seed)
+        for m in some
+        for number in range(draws)
+    ]
+    return assemble(plan, computed(plan))
+
+
+def assemble(plan: Sequence[HigherOrderDraw], rows: Sequence[dict[str, Any]]) -> xr.Dataset:
+    """Return the report from draws that differ in width and number alone."""
+    import xarray as xr
+
+    widths = list(dict.fromkeys(draw.width for draw in plan))
+    first = plan[0]
+    if any((draw.k, draw.d) != (first.k, first.d) for draw in plan):
+        raise InvalidParameter.of("assemble", "plan", "have one order and one dimension", "several")
+    pieces = [str(j) for j in upto(first.k)] + ["rest"]
+    variables: dict[str, Any] = {}
+    for name in ("randomized", "plain"):
+        sizes = table(plan, rows, name)  # (piece, width, draw)
+        slope, spread = exponents(np.array(widths), sizes)
+        mean, error = over_draws(sizes)
+        variables[name] = (("piece", "width"), mean)
+        variables[f"{name}_stderr"] = (("piece", "width"), error)
+        variables[f"{name}_exponent"] = ("piece", slope)
+        variables[f"{name}_exponent_stderr"] = ("piece", spread)
+        variables[f"{name}_declared"] = ("piece", declared(first.k, name == "randomized"))
+    return xr.Dataset(
+        variables,
+        {"piece": pieces, "width": widths},
+        {
+            **provenance("higher-order", "§6.1", "bai2020beyond", first.seed),
+            "order": first.k,
+            "activation": first.sigma.name,
+            "d": first.d,
+            "samples": first.samples,
+            "repeats": first.repeats,
+            "draws": len(plan) // len(widths),
+            "seed": first.seed,
+        },
+    )
+
+
 @dataclass(frozen=True)
-class Size:
+class HigherOrderPreset(Preset):
     """Orders, widths, initialisations."""
 
-    cost: str
     widths: tuple[int, ...]
     orders: tuple[int, ...] = (2, 3, 4)
     draws: int = 8
@@ -33,36 +211,35 @@ class Size:
 
 
 PRESETS = {
-    "quick": Size("twenty seconds", (100, 320, 1000, 3200, 10_000)),
-    "paper": Size("two minutes on two cores", (100, 320, 1000, 3200, 10_000, 32_000, 100_000), draws=16),
+    "quick": HigherOrderPreset("twenty seconds", (100, 320, 1000, 3200, 10_000)),
+    "paper": HigherOrderPreset("two minutes on two cores", (100, 320, 1000, 3200, 10_000, 32_000, 100_000), draws=16),
 }
 
 
-def work(size: Size) -> list[HigherOrderDraw]:
+def work(preset: HigherOrderPreset) -> list[HigherOrderDraw]:
     """Return one draw for each order, width and initialisation."""
-    return [draw for k in size.orders for draw in _of(size, k)]
+    return [draw for k in preset.orders for draw in _of(preset, k)]
 
 
-def _of(size: Size, k: int) -> list[HigherOrderDraw]:
+def _of(preset: HigherOrderPreset, k: int) -> list[HigherOrderDraw]:
     return [
-        HigherOrderDraw(k, m, samples=size.samples, repeats=size.repeats, number=number)
-        for m in size.widths
-        for number in range(size.draws)
+        HigherOrderDraw(k, m, samples=preset.samples, repeats=preset.repeats, number=number)
+        for m in preset.widths
+        for number in range(preset.draws)
     ]
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: HigherOrderPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return a panel for each order."""
-    each = len(size.widths) * size.draws
-    return {f"order-{k}": assemble(_of(size, k), rows[i * each : (i + 1) * each]) for i, k in enumerate(size.orders)}
+    each = len(preset.widths) * preset.draws
+    return {
+        f"order-{k}": assemble(_of(preset, k), rows[i * each : (i + 1) * each]) for i, k in enumerate(preset.orders)
+    }
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw a panel for each order: pieces under randomisation as dots, declared slopes dashed, f⁽¹⁾ plain in grey."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(3.7 * len(data), 5.2))
+    with canvas(3.7 * len(data), 5.2) as figure:
         rows = np.atleast_1d(figure.subplots(1, len(data)))
         for axes, result in zip(rows, data.values(), strict=True):
             _panel(axes, result)
@@ -79,14 +256,14 @@ def _panel(axes: Axes, result: xr.Dataset) -> None:
     axes.errorbar(m, sizes, errors, color=grey, marker="s", linestyle="", label=label)
     axes.plot(m, sizes[0] * (m / m[0]) ** grow, color=grey, linestyle="--", linewidth=1.0)
     for j in range(1, k + 1):
-        one = result.sel(piece=str(j))
+        at = result.sel(piece=str(j))
         colour = LOOKS["NN"]["color"] if j == k else scale_colour((j - 1) / max(k - 1, 1))
-        size, declared = one.randomized.values, float(one.randomized_declared)
-        label = _label(f"f$^{{({j})}}$", float(one.randomized_exponent), declared)
+        size, declared = at.randomized.values, float(at.randomized_declared)
+        label = _label(f"f$^{{({j})}}$", float(at.randomized_exponent), declared)
         axes.errorbar(
             m,
             size,
-            one.randomized_stderr.values,
+            at.randomized_stderr.values,
             color=colour,
             marker="D" if j == k else "o",
             linestyle="",
@@ -107,12 +284,16 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     for result in data.values():
         k = int(result.attrs["order"])
         for kind, piece in (("plain", "1"), *(("randomized", str(j)) for j in range(1, k + 1))):
-            one = result.sel(piece=piece)
-            found, error = float(one[f"{kind}_exponent"]), float(one[f"{kind}_exponent_stderr"])
-            declared = float(one[f"{kind}_declared"])
+            at = result.sel(piece=piece)
+            slope, error = float(at[f"{kind}_exponent"]), float(at[f"{kind}_exponent_stderr"])
+            declared = float(at[f"{kind}_declared"])
             name = f"k = {k}, f^({piece}), {kind}"
-            lines.append(f"{name:<26}{found:>9.3f} ± {error:.3f}{declared:>+10.3f}")
-            if not abs(found - declared) <= _TOLERANCE + 2.0 * (0.0 if np.isnan(error) else error):
+            lines.append(f"{name:<26}{slope:>9.3f} ± {error:.3f}{declared:>+10.3f}")
+            if not abs(slope - declared) <= _TOLERANCE + 2.0 * (0.0 if np.isnan(error) else error):
                 wrong.append(name)
     lines.append("The k-th piece alone survives." if not wrong else f"Not as declared: {'; '.join(wrong)}.")
     return lines
+
+
+_TITLE = "The k-th Taylor piece, extracted by randomisation, k = 2, 3, 4 (the same, §6)"
+EXPERIMENT = Experiment("higher-order", _TITLE, PRESETS, work, data, plot, verdict, place=32, report=higher_order)

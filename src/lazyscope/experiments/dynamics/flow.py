@@ -11,14 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.errors import InvalidParameter
+from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.dynamics.traces import TraceDraw, assemble
-from lazyscope.experiments.frame.drawing import name_ends, shade
+from lazyscope.experiments.frame.drawing import canvas, name_ends, shade
+from lazyscope.experiments.frame.draws import Draw
+from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.limits.flow.curve import flow
+from lazyscope.limits.sgd.finite_step import finite_step
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
-from lazyscope.runs.pictures import LOOKS, RISK, style
+from lazyscope.runs.pictures import LOOKS, RISK
+from lazyscope.runs.side_by_side import as_normal
 from lazyscope.runs.verbs import exact
 
 if TYPE_CHECKING:
@@ -31,11 +36,100 @@ _DASHES = (0, (4, 3))
 _FAR = 3.0  # standard errors
 
 
+@dataclass(frozen=True, eq=False)
+class TraceDraw(Draw):
+    """One draw of weights and data: the risk of SGD against samples, its prediction, and the flow of ε → 0.
+
+    >>> protocol = SGD(steps=100, batch=20, step_sizes=(0.01,), decay=(), test=1)
+    >>> row = TraceDraw(QuadraticTarget([2.0, 1.0, 0.5]), NeuralTangent(), 2, protocol).compute()
+    >>> sorted(row), bool(abs(row["simulated"][-1] - row["predicted"][-1]) < 0.1)
+    (['flow', 'predicted', 'samples', 'simulated'], True)
+    """
+
+    problem: QuadraticTarget
+    regime: Trained | NeuralTangent
+    width: int
+    protocol: SGD
+    number: int = 0
+    seed: int = 0
+
+    costs = ("width", "problem.d", "protocol.steps")
+
+    @property
+    def label(self) -> str:
+        """A few words for a progress bar."""
+        (size,) = self.protocol.step_sizes
+        return f"{self.regime.label}, N = {self.width}, ε = {size:g}, draw {self.number + 1}"
+
+    def compute(self) -> Row:
+        """Train, and predict for the same weights."""
+        protocol = self.protocol
+        if len(protocol.step_sizes) != 1:
+            raise InvalidParameter.of("TraceDraw", "protocol", "have one step size", protocol.step_sizes)
+        sizes = {"width": (self.width,)}
+        run = Run(
+            "simulate", self.problem, self.regime, sizes, None, protocol, number=self.number, seed=self.seed
+        ).compute()
+        line = finite_step(
+            self.problem,
+            self.regime,
+            width=self.width,
+            step_size=protocol.step_sizes[0],
+            batch=protocol.batch,
+            samples=run["samples"].astype(int),
+            decay=protocol.decay,
+            second_layer=protocol.second_layer,
+            seed=self.seed,
+            draw=self.number,
+            paths=1,
+        )
+        return {
+            "samples": run["samples"],
+            "simulated": run["trace"][0, 0],
+            "predicted": line.risk.values,
+            "flow": line.flow.values,
+        }
+
+
+def assemble(draws: Sequence[TraceDraw], rows: Sequence[Row]) -> xr.Dataset:
+    """Return the mean trace of draws that differ in number alone, beside its prediction.
+
+    Over `point`, with `samples` and `time` = Σε: `simulated` and `stderr`, `predicted` and `flow`, means over the same
+    weights; `added` and `added_stderr`, simulated over flow less 1, and `added_predicted`; `finite_size`, the part of
+    the noise that the prediction leaves out, some 1/min(N, d) of it (the diffusion has Tr X·I + X where the exact
+    covariance has Tr X·I + 2X); z, what of the difference is beyond that, draw by draw, in standard errors as `compare`
+    counts them.
+    """
+    import xarray as xr
+
+    first = draws[0]
+    table = {name: np.array([row[name] for row in rows]) for name in ("simulated", "predicted", "flow")}
+    difference = table["simulated"] - table["predicted"]
+    added = table["simulated"] / table["flow"] - 1.0
+    roots = np.sqrt(len(rows))
+    means = {name: values.mean(axis=0) for name, values in table.items()}
+    finite_size = np.abs(means["predicted"] - means["flow"]) / min(first.width, first.problem.d)
+    beyond = np.maximum(np.abs(difference.mean(axis=0)) - finite_size, 0.0)
+    values: dict[str, Any] = {
+        **means,
+        "stderr": table["simulated"].std(axis=0, ddof=1) / roots,
+        "added": added.mean(axis=0),
+        "added_stderr": added.std(axis=0, ddof=1) / roots,
+        "added_predicted": np.mean(table["predicted"] / table["flow"] - 1.0, axis=0),
+        "finite_size": finite_size,
+        "z": as_normal(beyond, difference.std(axis=0, ddof=1) / roots, len(rows)),
+    }
+    protocol, samples = first.protocol, rows[0]["samples"]
+    clock = np.cumsum([protocol.rate(protocol.step_sizes[0], step) for step in range(protocol.steps)])
+    time = clock[(samples / protocol.batch).astype(int) - 1]
+    coordinates = {"samples": ("point", samples), "time": ("point", time)}
+    return xr.Dataset({name: ("point", one) for name, one in values.items()}, coordinates)
+
+
 @dataclass(frozen=True)
-class Size:
+class FlowPreset(Preset):
     """Dimension, widths as N/d, draws; for NT and NN the time of training, a small and a larger step size."""
 
-    cost: str
     d: int
     draws: int
     ratios: tuple[float, ...] = (0.2, 0.5, 2.0)
@@ -70,70 +164,67 @@ class Size:
 
 
 PRESETS = {
-    "quick": Size("one minute", d=60, draws=5),
+    "quick": FlowPreset("one minute", d=60, draws=5),
     # at d = 200 steps of 0.005 are near the largest that a trained network bears
-    "paper": Size("about ten minutes", d=200, draws=8, small=(0.005, 0.001), larger=(0.02, 0.002)),
+    "paper": FlowPreset("about ten minutes", d=200, draws=8, small=(0.005, 0.001), larger=(0.02, 0.002)),
 }
 
 
-def work(size: Size) -> list[TraceDraw]:
+def work(preset: FlowPreset) -> list[TraceDraw]:
     """Return the draws of every trace; those of both panels are one task."""
-    return [draw for some in size.traces().values() for trace in some for draw in size.draws_of(*trace)]
+    return [draw for some in preset.traces().values() for trace in some for draw in preset.draws_of(*trace)]
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: FlowPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return traces with their predictions, a panel for widths and one for step sizes; and the flow of RF."""
     left, panels = list(rows), {}
-    for name, some in size.traces().items():
+    for name, some in preset.traces().items():
         ones = []
         for trace in some:
-            own, left = left[: size.draws], left[size.draws :]
-            ones.append(assemble(size.draws_of(*trace), own))
-        panels[name] = _joined(size, some, ones)
-    panels["features"] = _features(size, float(panels["widths"].time.max()))
+            own, left = left[: preset.draws], left[preset.draws :]
+            ones.append(assemble(preset.draws_of(*trace), own))
+        panels[name] = _joined(preset, some, ones)
+    panels["features"] = _features(preset, float(panels["widths"].time.max()))
     return panels
 
 
-def _joined(size: Size, some: list[tuple[str, int, float]], ones: list[xr.Dataset]) -> xr.Dataset:
+def _joined(preset: FlowPreset, some: list[tuple[str, int, float]], ones: list[xr.Dataset]) -> xr.Dataset:
     """Put traces together, the last points of each; add where each would end after endless flow."""
     import xarray as xr
 
     points = min(one.sizes["point"] for one in ones)
     whole = xr.concat([one.isel(point=slice(-points, None)) for one in ones], "trace")
     labels, widths, sizes = zip(*some, strict=True)
-    floors = [float(exact(size.problem, _REGIMES[label], width=N, draws=size.draws).risk) for label, N, _ in some]
+    floors = [float(exact(preset.problem, _REGIMES[label], width=N, draws=preset.draws).risk) for label, N, _ in some]
     whole = whole.assign(floor=("trace", np.array(floors)))
     whole = whole.assign_coords(
         regime=("trace", list(labels)), width=("trace", list(widths)), step_size=("trace", list(sizes))
     )
     whole.attrs = {
-        "problem": str(size.problem),
-        "d": size.d,
-        "batch": size.batch,
-        "draws": size.draws,
+        "problem": str(preset.problem),
+        "d": preset.d,
+        "batch": preset.batch,
+        "draws": preset.draws,
         "seed": 0,
         "citations": "ghorbani2019limitations",
     }
     return whole
 
 
-def _features(size: Size, until: float) -> xr.Dataset:
+def _features(preset: FlowPreset, until: float) -> xr.Dataset:
     """Return the flow of random features, which no SGD is simulated for: they are fitted, not trained."""
     import xarray as xr
 
-    times, regime, N = np.geomspace(1e-3 * until, until, 60), RandomFeatures(), size.widths[-1]
-    paths = [flow(size.problem, regime, times=times, width=N, draw=k).risk.values for k in range(size.draws)]
-    floor = float(exact(size.problem, regime, width=N, draws=size.draws).risk)
+    times, regime, N = np.geomspace(1e-3 * until, until, 60), RandomFeatures(), preset.widths[-1]
+    paths = [flow(preset.problem, regime, times=times, width=N, draw=k).risk.values for k in range(preset.draws)]
+    floor = float(exact(preset.problem, regime, width=N, draws=preset.draws).risk)
     values: dict[str, Any] = {"risk": ("time", np.mean(paths, axis=0)), "floor": floor}
-    return xr.Dataset(values, {"time": times, "width": N}, {"problem": str(size.problem), "d": size.d})
+    return xr.Dataset(values, {"time": times, "width": N}, {"problem": str(preset.problem), "d": preset.d})
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw the flow of every width against time with SGD at small steps on it; both step sizes at N = d/2 beside it."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(11.5, 4.9))
+    with canvas(11.5, 4.9) as figure:
         left, right = figure.subplots(1, 2)
         _draw_widths(left, data["widths"], data["features"])
         _draw_steps(right, data["steps"])
@@ -144,18 +235,18 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_widths(axes: Axes, found: xr.Dataset, features: xr.Dataset) -> None:
+def _draw_widths(axes: Axes, panel: xr.Dataset, features: xr.Dataset) -> None:
     axes.set_ylim(-0.03, 1.03)  # first: the names of the lines look for their places in it
     axes.set(xscale="log", xlabel="t = Σε, time of gradient flow", ylabel=RISK)
-    axes.set_xlim(0.1, float(found.time.max()))
-    widths, names = sorted(set(found.width.values.tolist())), []
-    for k in range(found.sizes["trace"]):
-        one = found.isel(trace=k)
-        label, N = str(one.regime.values), int(one.width)
+    axes.set_xlim(0.1, float(panel.time.max()))
+    widths, names = sorted(set(panel.width.values.tolist())), []
+    for k in range(panel.sizes["trace"]):
+        at = panel.isel(trace=k)
+        label, N = str(at.regime.values), int(at.width)
         colour = shade(LOOKS[label]["color"], (1.45, 1.0, 0.6)[widths.index(N) % 3])
-        _line(axes, one.time, one.flow, float(one.floor), colour)
-        _dots(axes, one, one.simulated, one.stderr, colour)
-        names.append((float(one.flow[-1]), f"{label}, N = {N}", colour))
+        _line(axes, at.time, at.flow, float(at.floor), colour)
+        _dots(axes, at, at.simulated, at.stderr, colour)
+        names.append((float(at.flow[-1]), f"{label}, N = {N}", colour))
     colour = LOOKS["RF"]["color"]
     _line(axes, features.time, features.risk, float(features.floor), colour)
     name_ends(axes, [*names, (float(features.risk[-1]), f"RF, N = {int(features.width)}", colour)])
@@ -166,18 +257,18 @@ def _line(axes: Axes, time: Any, risk: Any, floor: float, colour: Any) -> None:
     axes.axhline(floor, color=colour, linewidth=0.8, linestyle=_DASHES, zorder=1)
 
 
-def _draw_steps(axes: Axes, found: xr.Dataset) -> None:
-    for k in range(found.sizes["trace"]):
-        one = found.isel(trace=k)
-        label, size = str(one.regime.values), float(one.step_size)
-        small = size == float(np.min(found.step_size.values[found.regime.values == label]))
+def _draw_steps(axes: Axes, panel: xr.Dataset) -> None:
+    for k in range(panel.sizes["trace"]):
+        at = panel.isel(trace=k)
+        label, size = str(at.regime.values), float(at.step_size)
+        small = size == float(np.min(panel.step_size.values[panel.regime.values == label]))
         colour = shade(LOOKS[label]["color"], 1.45 if small else 1.0)
-        axes.plot(one.time, 100.0 * one.added_predicted, color=colour, linewidth=1.6, zorder=2)
-        _dots(axes, one, 100.0 * one.added, 100.0 * one.added_stderr, colour)
+        axes.plot(at.time, 100.0 * at.added_predicted, color=colour, linewidth=1.6, zorder=2)
+        _dots(axes, at, 100.0 * at.added, 100.0 * at.added_stderr, colour)
         axes.plot([], [], label=f"{label}, ε = {size:g}", **_look(label, colour))
     axes.axhline(0.0, color="#333333", linewidth=1.0, linestyle=":", zorder=1)
     axes.set(xscale="log", xlabel="t = Σε, time of gradient flow", ylabel="risk above that of the flow, %")
-    axes.set_xlim(0.1, float(found.time.max()))
+    axes.set_xlim(0.1, float(panel.time.max()))
     axes.legend(loc="upper left")
 
 
@@ -186,12 +277,12 @@ def _look(label: str, colour: Any) -> dict[str, Any]:
     return {**LOOKS[label], "color": colour, **edge}
 
 
-def _dots(axes: Axes, one: xr.Dataset, values: xr.DataArray, error: xr.DataArray, colour: Any) -> None:
+def _dots(axes: Axes, panel: xr.Dataset, values: xr.DataArray, error: xr.DataArray, colour: Any) -> None:
     """Draw every second dot: all of them would hide the line."""
     every = slice(None, None, -2)
-    look = _look(str(one.regime.values), colour)
+    look = _look(str(panel.regime.values), colour)
     look["markersize"] = min(look["markersize"], 6.5)
-    axes.errorbar(one.time[every], values[every], error[every], linestyle="", zorder=3, **look)
+    axes.errorbar(panel.time[every], values[every], error[every], linestyle="", zorder=3, **look)
 
 
 def _legend(data: Mapping[str, xr.Dataset]) -> dict[str, Any]:
@@ -214,16 +305,16 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     far, seen, compared = 0, set(), 0
     for panel in ("widths", "steps"):
         for k in range(data[panel].sizes["trace"]):
-            one = data[panel].isel(trace=k)
-            name, size = f"{one.regime.values}, N = {int(one.width)}", float(one.step_size)
+            at = data[panel].isel(trace=k)
+            name, size = f"{at.regime.values}, N = {int(at.width)}", float(at.step_size)
             if (name, size) in seen:
                 continue
             seen.add((name, size))
-            compared += one.sizes["point"]
-            last = one.isel(point=-1)
+            compared += at.sizes["point"]
+            last = at.isel(point=-1)
             end = f"{float(last.simulated):.4f} ± {float(last.stderr):.4f}"
-            share = float(np.max(np.abs(one.simulated - one.predicted) / one.simulated))
-            z = float(one.z.max())
+            share = float(np.max(np.abs(at.simulated - at.predicted) / at.simulated))
+            z = float(at.z.max())
             lines.append(
                 f"{name:<14}{size:>7g}{end:>18}{float(last.predicted):>11.4f}{float(last.flow):>9.4f}{share:>16.2%}{z:>11.1f}"
             )
@@ -232,3 +323,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     if far:
         return [*lines, f"SGD and prediction differ: {far} of {len(seen)} traces leave {rule}."]
     return [*lines, f"SGD lies on the prediction: all {compared} dots within {rule}."]
+
+
+_TITLE = "Risk along training: gradient flow, and what finite steps add to it (Limitations, Figure 1, right)"
+EXPERIMENT = Experiment("flow", _TITLE, PRESETS, work, data, plot, verdict, place=51)

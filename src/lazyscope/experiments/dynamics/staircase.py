@@ -1,10 +1,7 @@
 """Eigendirections are learned one after another, the largest first: a staircase from small initial weights.
 
-With second layer 1 and K = WWᵀ/N small, direction i grows like κ_i e^{16λ_it − 8∫s}, λ_i the eigenvalues of B/√d. κ_i
-is the squared distance of row i of W₀/√N from the span of the rows before it, whose neurons are taken. s is what the
-offset has still to make up for, ċ = −2s, so that ∫s is half the trace learned so far. Half of λ_i is reached at
-
-    16λ_i t_i = log(λ_i/κ_i) + 4Σ_{j<i}λ_j + 2λ_i    (i ≤ N; later directions are never learned).
+The times at which half of each is learned, by SGD and by gradient flow, stand beside the formula for small weights of
+`limits.flow.staircase`.
 """
 
 from __future__ import annotations
@@ -15,16 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.dynamics.traces import StairsDraw
-from lazyscope.experiments.exponents import over_draws
-from lazyscope.limits.flow.curve import beginning, flow
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.draws import Draw, over_draws
+from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.limits.flow.curve import flow
+from lazyscope.limits.flow.staircase import half_learned, initial_sizes, levels
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
 from lazyscope.regimes import Trained
-from lazyscope.runs.pictures import LOOKS, RISK, scale_colour, style
+from lazyscope.runs.pictures import LOOKS, RISK, scale_colour
 from lazyscope.runs.verbs import limit
+from lazyscope.training.sgd import population
+from lazyscope.training.sgd.loop import measured
+from lazyscope.training.sgd.square import SquareNetworks
+from lazyscope.training.sgd.stream import law_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,11 +40,61 @@ _FAR = 3.0  # standard errors
 _MARKERS = ("o", "s", "D", "^", "v", "P")
 
 
+_POINTS, _EARLIEST = 80, 0.005  # of a staircase, log-spaced from this share of the steps on
+
+
+@dataclass(frozen=True, eq=False)
+class StairsDraw(Draw):
+    """SGD from the weights of (seed, 0, N), on the stream `number`; second layer 1, the first trained (Theorem 3).
+
+    Weights start at `init` times the usual ones. The share of direction i is ⟨v_i, Gv_i⟩/λ_i(B), largest eigenvalue
+    first, as in `flow`.
+
+    >>> protocol = SGD(steps=400, batch=20, step_sizes=(0.01,), decay=(), test=1, second_layer="fixed")
+    >>> row = StairsDraw(QuadraticTarget([4.0, 1.0, 0.0]), 2, 2, protocol).compute()
+    >>> row["learned"].shape == (row["time"].size, 2), bool(row["learned"][-1, 0] > 0.8)
+    (True, True)
+    """
+
+    problem: QuadraticTarget
+    width: int
+    directions: int
+    protocol: SGD
+    init: float = 1.0
+    number: int = 0
+    seed: int = 0
+
+    costs = ("width", "problem.d", "protocol.steps")
+
+    @property
+    def label(self) -> str:
+        """A few words for a progress bar."""
+        return f"staircase, stream {self.number + 1}"
+
+    def compute(self) -> Row:
+        """Train; return `time` = Σε, `risk`, and `learned`, points × directions."""
+        law, (size,) = law_of(self.problem), self.protocol.step_sizes
+        assert law.gamma is not None
+        W = self.init * weights.generator(self.seed, 0, self.width).standard_normal((self.width, law.d))
+        start = np.asarray(W / np.sqrt(law.d), dtype=np.float32)
+        pack = SquareNetworks([start], [self.width], [size], True)
+        top = np.argsort(-law.gamma, kind="stable")[: self.directions]
+        points = np.geomspace(max(1.0, _EARLIEST * self.protocol.steps), self.protocol.steps, _POINTS)
+        steps = np.unique(points.round().astype(int))
+
+        def shares() -> list[float]:
+            G = pack.form(0)
+            assert law.gamma is not None
+            return [population.risk(law, G, float(pack.c[0])), *(np.diagonal(G)[top] / law.gamma[top])]
+
+        table = measured(law, (pack,), self.protocol, weights.generator(self.seed, self.number, 0), steps, shares)
+        return {"time": table[:, 0], "risk": table[:, 1], "learned": table[:, 2:]}
+
+
 @dataclass(frozen=True)
-class Size:
+class StaircasePreset(Preset):
     """Dimension, eigenvalues that are not 0, neurons, streams of samples, scale of W₀, time and step size."""
 
-    cost: str
     d: int
     streams: int
     eigenvalues: tuple[float, ...] = (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125)
@@ -63,32 +117,33 @@ class Size:
 
 
 PRESETS = {
-    "quick": Size("half a minute", d=40, streams=6),
-    "paper": Size("about five minutes", d=100, streams=24, step_size=0.001),
+    "quick": StaircasePreset("half a minute", d=40, streams=6),
+    "paper": StaircasePreset("about five minutes", d=100, streams=24, step_size=0.001),
 }
 
 
-def work(size: Size) -> list[StairsDraw]:
+def work(preset: StaircasePreset) -> list[StairsDraw]:
     """Return the streams: all of them train the same initial weights."""
-    shown = len(size.eigenvalues)
+    shown = len(preset.eigenvalues)
     return [
-        StairsDraw(size.problem, size.width, shown, size.protocol, size.init, number) for number in range(size.streams)
+        StairsDraw(preset.problem, preset.width, shown, preset.protocol, preset.init, number)
+        for number in range(preset.streams)
     ]
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: StaircasePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return shares and risk along the flow (`line`) and along SGD (`time`), and the times at which each is half."""
     import xarray as xr
 
-    line, times = np.geomspace(0.01 * size.until, size.until, 400), rows[0]["time"]
-    shown, ask = len(size.eigenvalues), np.unique(np.append(line, times))
+    line, times = np.geomspace(0.01 * preset.until, preset.until, 400), rows[0]["time"]
+    shown, ask = len(preset.eigenvalues), np.unique(np.append(line, times))
     path = flow(
-        size.problem, Trained(init=size.init), width=size.width, times=ask, second_layer="fixed", tolerance=1e-5
+        preset.problem, Trained(init=preset.init), width=preset.width, times=ask, second_layer="fixed", tolerance=1e-5
     )
     on_line = np.isin(ask, line)
-    lasting = min(size.width, shown)
-    values, kappa = path.eigenvalue.values[:lasting], initial_sizes(size)[:lasting]
-    formula = (np.log(values / kappa) + 4.0 * (np.cumsum(values) - values) + 2.0 * values) / (16.0 * values)
+    lasting = min(preset.width, shown)
+    kappa = initial_sizes(preset.problem, preset.width, shown, preset.init)
+    formula = half_learned(path.eigenvalue.values[:lasting], kappa)
     learned, learned_stderr = over_draws(np.stack([row["learned"] for row in rows], axis=-1))
     risk, risk_stderr = over_draws(np.stack([row["risk"] for row in rows], axis=-1))
     ratios = np.stack(
@@ -106,8 +161,8 @@ def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
         "formula": ("learned_direction", formula),
         "ratio": ("learned_direction", ratio),  # SGD over flow
         "ratio_stderr": ("learned_direction", ratio_stderr),
-        "floor": float(limit(size.problem, Trained(), rho=size.width / size.d).risk),
-        "levels": ("step", _levels(size)),
+        "floor": float(limit(preset.problem, Trained(), rho=preset.width / preset.d).risk),
+        "levels": ("step", levels(np.array(preset.eigenvalues), preset.width)),
     }
     coordinates: dict[str, Any] = {
         "line": line,
@@ -117,31 +172,17 @@ def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
         "eigenvalue": ("direction", path.eigenvalue.values[:shown]),
     }
     attributes = {
-        "problem": str(size.problem),
-        "d": size.d,
-        "width": size.width,
-        "init": size.init,
-        "step_size": size.step_size,
-        "batch": size.batch,
-        "streams": size.streams,
+        "problem": str(preset.problem),
+        "d": preset.d,
+        "width": preset.width,
+        "init": preset.init,
+        "step_size": preset.step_size,
+        "batch": preset.batch,
+        "streams": preset.streams,
         "seed": 0,
         "citations": "ghorbani2019limitations",
     }
     return {"staircase": xr.Dataset(variables, coordinates, attributes)}
-
-
-def initial_sizes(size: Size) -> FloatArray:
-    """κ_i, largest eigenvalue first: squared distances of the rows of W₀/√N from the span of those before."""
-    start = beginning(size.problem, size.width, None, "drawn", "fixed", 0, 0, size.init)
-    assert start.W is not None
-    rows = start.W[::-1][: min(size.width, len(size.eigenvalues))]
-    return np.asarray(np.diagonal(np.linalg.qr(rows.T)[1]) ** 2)
-
-
-def _levels(size: Size) -> FloatArray:
-    """The risk with the first k directions learned, k = 0, 1, …, N."""
-    squares = np.square(size.eigenvalues)
-    return np.asarray(1.0 - np.append(0.0, np.cumsum(squares))[: size.width + 1] / squares.sum())
 
 
 def half_time(times: FloatArray, learned: FloatArray) -> FloatArray:
@@ -151,96 +192,93 @@ def half_time(times: FloatArray, learned: FloatArray) -> FloatArray:
     >>> half_time(t, 1.0 / (1.0 + np.exp(-3.0 * (t[:, None] - 4.2)))).round(6)
     array([4.2])
     """
-    found = []
+    halves = []
     for share in learned.T:
         above = share >= 0.5
         k = int(np.argmax(above))
         if not above.any() or k == 0:
-            found.append(np.inf if not above.any() else times[0])
+            halves.append(np.inf if not above.any() else times[0])
             continue
         p = np.clip(share[k - 1 : k + 1], 1e-12, 1.0 - 1e-12)
         low, high = np.log(p / (1.0 - p))
-        found.append(times[k - 1] - low / (high - low) * (times[k] - times[k - 1]))
-    return np.array(found)
+        halves.append(times[k - 1] - low / (high - low) * (times[k] - times[k - 1]))
+    return np.array(halves)
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw the shares against time, the staircase of the risk, and the times against the eigenvalues."""
-    from matplotlib.figure import Figure
-
-    one = data["staircase"]
-    with style():
-        figure = Figure(figsize=(14.4, 4.6))
+    panel = data["staircase"]
+    with canvas(14.4, 4.6) as figure:
         first, second, third = figure.subplots(1, 3, width_ratios=(1.25, 1.1, 0.9))
-        _draw_shares(first, one)
-        _draw_risk(second, one)
-        _draw_times(third, one)
-        first.set_title(f"N = {one.attrs['width']} neurons, d = {one.attrs['d']}: the largest first")
-        figure.legend(**_legend(one))
+        _draw_shares(first, panel)
+        _draw_risk(second, panel)
+        _draw_times(third, panel)
+        first.set_title(f"N = {panel.attrs['width']} neurons, d = {panel.attrs['d']}: the largest first")
+        figure.legend(**_legend(panel))
     return figure
 
 
-def _colour(one: xr.Dataset, k: int) -> Any:
-    return scale_colour(k / max(1, one.sizes["direction"] - 1))
+def _colour(panel: xr.Dataset, k: int) -> Any:
+    return scale_colour(k / max(1, panel.sizes["direction"] - 1))
 
 
-def _draw_shares(axes: Axes, one: xr.Dataset) -> None:
-    for k in range(one.sizes["direction"]):
-        colour, share, error = _colour(one, k), one.learned[::2, k], one.learned_stderr[::2, k]
-        axes.plot(one.line, one.flow_learned[:, k], color=colour, zorder=2)
-        axes.errorbar(one.time[::2], share, error, color=colour, linestyle="", marker=_MARKERS[k % 6], zorder=3,
+def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
+    for k in range(panel.sizes["direction"]):
+        colour, share, error = _colour(panel, k), panel.learned[::2, k], panel.learned_stderr[::2, k]
+        axes.plot(panel.line, panel.flow_learned[:, k], color=colour, zorder=2)
+        axes.errorbar(panel.time[::2], share, error, color=colour, linestyle="", marker=_MARKERS[k % 6], zorder=3,
                       markersize=4.5)  # fmt: skip
     axes.set(xscale="log", xlabel="t = Σε, time of gradient flow", ylabel="share of the eigendirection learned")
-    axes.set_xlim(2.0, float(one.line[-1]))
+    axes.set_xlim(2.0, float(panel.line[-1]))
 
 
-def _draw_risk(axes: Axes, one: xr.Dataset) -> None:
-    for level in one.levels.values:
+def _draw_risk(axes: Axes, panel: xr.Dataset) -> None:
+    for level in panel.levels.values:
         axes.axhline(float(level), color="#bbbbbb", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
     colour = LOOKS["NN"]["color"]
-    axes.plot(one.line, one.flow_risk, color=colour, zorder=2)
-    axes.errorbar(one.time[::2], one.risk[::2], one.risk_stderr[::2], color=colour, linestyle="", marker="D",
+    axes.plot(panel.line, panel.flow_risk, color=colour, zorder=2)
+    axes.errorbar(panel.time[::2], panel.risk[::2], panel.risk_stderr[::2], color=colour, linestyle="", marker="D",
                   markersize=4.0, zorder=3)  # fmt: skip
-    for k, level in enumerate(one.levels.values):
+    for k, level in enumerate(panel.levels.values):
         axes.annotate(f"{k} learned" if k else "none learned", (2.1, float(level)), xytext=(0, -3), va="top",
                       textcoords="offset points", color="#555555", fontsize=9)  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="t = Σε, time of gradient flow", ylabel=RISK)
-    axes.set_xlim(2.0, float(one.line[-1]))
-    axes.set_ylim(0.5 * float(one.levels[-1]), 1.6)
+    axes.set_xlim(2.0, float(panel.line[-1]))
+    axes.set_ylim(0.5 * float(panel.levels[-1]), 1.6)
     axes.set_title("The risk, step by step (dashed: whole steps)")
 
 
-def _draw_times(axes: Axes, one: xr.Dataset) -> None:
-    from matplotlib.ticker import FixedLocator, NullFormatter, StrMethodFormatter
+def _draw_times(axes: Axes, panel: xr.Dataset) -> None:
+    from matplotlib.ticker import FixedLocator
 
-    lasting = one.sizes["learned_direction"]
-    values = one.eigenvalue.values[:lasting]
-    axes.plot(values, one.formula, color="#333333", linestyle="--", linewidth=1.2, zorder=2)
+    lasting = panel.sizes["learned_direction"]
+    values = panel.eigenvalue.values[:lasting]
+    axes.plot(values, panel.formula, color="#333333", linestyle="--", linewidth=1.2, zorder=2)
     for k in range(lasting):
-        reached, error = float(one.reached[k]), float(one.reached[k] * one.ratio_stderr[k])
-        axes.errorbar(values[k], reached * float(one.ratio[k]), error, color=_colour(one, k), marker=_MARKERS[k % 6],
-                      linestyle="", markersize=7.0, zorder=3)  # fmt: skip
+        reached, error = float(panel.reached[k]), float(panel.reached[k] * panel.ratio_stderr[k])
+        axes.errorbar(values[k], reached * float(panel.ratio[k]), error, color=_colour(panel, k),
+                      marker=_MARKERS[k % 6], linestyle="", markersize=7.0, zorder=3)  # fmt: skip
         axes.plot(values[k], reached, color="#111111", marker="x", linestyle="", markersize=5.0,
                   markeredgewidth=1.1, markeredgecolor="#111111", zorder=4)  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="λ, eigenvalue of B/√d", ylabel="time at which half is learned")
     axes.set_title("Twice the eigenvalue, half the time")
     for axis, ticks in ((axes.xaxis, values), (axes.yaxis, (5.0, 10.0, 20.0, 50.0, 100.0, 200.0))):
         axis.set_major_locator(FixedLocator([float(tick) for tick in ticks]))
-        axis.set_major_formatter(StrMethodFormatter("{x:.2g}"))
-        axis.set_minor_formatter(NullFormatter())
+        axis.set_major_formatter("{x:.2g}")
+        axis.set_minor_formatter("")
 
 
-def _legend(one: xr.Dataset) -> dict[str, Any]:
+def _legend(panel: xr.Dataset) -> dict[str, Any]:
     from matplotlib.lines import Line2D
 
     dark = "#222222"
     handles = [
-        Line2D([], [], color=_colour(one, k), marker=_MARKERS[k % 6], label=f"λ$_{k + 1}$ = {value:.3f}")
-        for k, value in enumerate(one.eigenvalue.values)
+        Line2D([], [], color=_colour(panel, k), marker=_MARKERS[k % 6], label=f"λ$_{k + 1}$ = {value:.3f}")
+        for k, value in enumerate(panel.eigenvalue.values)
     ]
     handles += [
         Line2D([], [], color=dark, label="gradient flow"),
-        Line2D([], [], color=dark, marker="o", linestyle="", label=f"SGD, ε = {one.attrs['step_size']:g}"),
+        Line2D([], [], color=dark, marker="o", linestyle="", label=f"SGD, ε = {panel.attrs['step_size']:g}"),
         Line2D(
             [], [], color="#111111", marker="x", markeredgecolor="#111111", linestyle="", label="flow, half learned"
         ),
@@ -251,23 +289,29 @@ def _legend(one: xr.Dataset) -> dict[str, Any]:
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return the times of every direction by flow, formula and SGD; say whether order and formula are kept."""
-    one = data["staircase"]
+    panel = data["staircase"]
     lines = [f"{'direction':<11}{'λ':>8}{'t: flow':>10}{'formula':>10}{'flow/formula':>14}{'SGD/flow':>19}{'z':>6}"]
     wrong = []
-    for k in range(one.sizes["learned_direction"]):
-        reached, formula = float(one.reached[k]), float(one.formula[k])
-        ratio, error = float(one.ratio[k]), float(one.ratio_stderr[k])
+    for k in range(panel.sizes["learned_direction"]):
+        reached, formula = float(panel.reached[k]), float(panel.formula[k])
+        ratio, error = float(panel.ratio[k]), float(panel.ratio_stderr[k])
         z, relation = abs(ratio - 1.0) / error, reached / formula
         cell = f"{ratio:.4f} ± {error:.4f}"
         times = f"{reached:>10.3f}{formula:>10.3f}{relation:>14.4f}"
-        lines.append(f"{k + 1:<11}{float(one.eigenvalue[k]):>8.4f}{times}{cell:>19}{z:>6.1f}")
+        lines.append(f"{k + 1:<11}{float(panel.eigenvalue[k]):>8.4f}{times}{cell:>19}{z:>6.1f}")
         if not abs(relation - 1.0) <= _TOLERANCE:
             wrong.append(f"the formula of direction {k + 1}")
-        if not abs(ratio - 1.0) <= _FAR * error + one.attrs["step_size"]:
+        if not abs(ratio - 1.0) <= _FAR * error + panel.attrs["step_size"]:
             wrong.append(f"SGD on direction {k + 1}")
-    if not (np.all(np.diff(one.reached.values) > 0.0) and np.all(np.diff((one.reached * one.ratio).values) > 0.0)):
+    if not (
+        np.all(np.diff(panel.reached.values) > 0.0) and np.all(np.diff((panel.reached * panel.ratio).values) > 0.0)
+    ):
         wrong.append("the order of the eigenvalues")
-    last, floor = float(one.flow_risk[-1]), float(one.floor)
+    last, floor = float(panel.flow_risk[-1]), float(panel.floor)
     lines.append(f"risk at the end: flow {last:.5f}, floor of Theorem 3 {floor:.5f}")
     told = "Directions are learned in the order of their eigenvalues, at the times of the formula; SGD follows."
     return [*lines, told if not wrong else f"Not as predicted: {', '.join(wrong)}."]
+
+
+_TITLE = "Eigendirections learned one after another, the largest first, from small weights (the same, §2.3)"
+EXPERIMENT = Experiment("staircase", _TITLE, PRESETS, work, data, plot, verdict, place=52)

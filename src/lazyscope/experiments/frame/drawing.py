@@ -1,8 +1,9 @@
-"""The frames of a figure: risk against N/d (lines, crosses, dots) and risk against samples seen (traces)."""
+"""Pictures: a canvas, and frames of risk against N/d (lines, crosses, dots) and against samples seen (traces)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +19,18 @@ _DARK = "#222222"
 _MOST_TRACES = 3  # widths a regime on the right: the narrowest, one between, the widest
 
 
-def two_frames(data: xr.Dataset, *, lowest: float, traced: tuple[str, ...] = ("NT", "NN")) -> Figure:
-    """Draw the layout of the paper's Figures 1 and 2."""
+@contextmanager
+def canvas(width: float, height: float) -> Iterator[Figure]:
+    """Give a figure of so many inches to draw on, in the house style."""
     from matplotlib.figure import Figure
 
     with style():
-        figure = Figure(figsize=(11.5, 4.9))
+        yield Figure(figsize=(width, height))
+
+
+def two_frames(data: xr.Dataset, *, lowest: float, traced: tuple[str, ...] = ("NT", "NN")) -> Figure:
+    """Draw the layout of the paper's Figures 1 and 2."""
+    with canvas(11.5, 4.9) as figure:
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.15, 1.0))
         left.set_ylim(lowest - 0.03, 1.03)  # first: the names of the traces look for their places in it
         against_width(left, data)
@@ -36,11 +43,8 @@ def two_frames(data: xr.Dataset, *, lowest: float, traced: tuple[str, ...] = ("N
 
 def small_multiples(panels: Mapping[str, xr.Dataset], columns: int, *, lowest: float) -> Figure:
     """Draw a frame a panel, with one legend for all."""
-    from matplotlib.figure import Figure
-
     rows = -(-len(panels) // columns)
-    with style():
-        figure = Figure(figsize=(3.8 * columns, 0.7 + 3.0 * rows))
+    with canvas(3.8 * columns, 0.7 + 3.0 * rows) as figure:
         frames = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes, data in zip(frames.flat, panels.values(), strict=False):
             against_width(axes, data)
@@ -53,8 +57,6 @@ def small_multiples(panels: Mapping[str, xr.Dataset], columns: int, *, lowest: f
 
 def against_width(axes: Axes, data: xr.Dataset) -> None:
     """Draw `limit` as lines, `exact` as crosses and `simulate` as dots with their standard errors."""
-    from matplotlib.ticker import StrMethodFormatter
-
     ratio = data.width / data.attrs["d"]
     for label in data.series.values.tolist():
         one, look = data.sel(series=label), _large(label)
@@ -64,7 +66,7 @@ def against_width(axes: Axes, data: xr.Dataset) -> None:
     if "bayes" in data:
         axes.axhline(float(data.bayes), **FLOOR)
     axes.set(xlabel=RATIO, ylabel=RISK, xscale="log", xlim=(0.088, 11.4))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_major_formatter("{x:g}")
 
 
 _CROSS: dict[str, Any] = {"marker": "x", "linestyle": "", "markersize": 4, "markeredgewidth": 1.1}

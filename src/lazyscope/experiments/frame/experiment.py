@@ -1,18 +1,16 @@
-"""Figures that are an experiment of their own: some work for a sweep, labelled numbers made of its rows, a picture.
-
-The figures of *Limitations of Lazy Training* share one plan (`design`); all others say here what they need: `work` for
-the sweep, `data` from its rows, `plot`, and the `verdict` that the terminal shows.
-"""
+"""An experiment: a question with its work for a sweep, the numbers made of its rows, a picture and a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from lazyscope import files
 from lazyscope.errors import LazyscopeError
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.references import Reference
 from lazyscope.sweep import Plan, Task, Work, run
 from lazyscope.sweep.store import Store
 
@@ -20,33 +18,68 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-
-class Size(Protocol):
-    """How large an experiment is."""
-
-    @property
-    def cost(self) -> str:
-        """What it takes, in words for the help."""
+    Panels = Mapping[str, xr.Dataset]
 
 
-@runtime_checkable
-class Experiment(Protocol):
-    """What a file of this folder that draws such a figure holds."""
+@dataclass(frozen=True)
+class Preset:
+    """How large an experiment is; `cost` says in words what it takes, for the help."""
 
-    PRESETS: Mapping[str, Any]
-    work: Callable[[Any], Sequence[Work]]
-    data: Callable[[Any, Sequence[Row]], Mapping[str, xr.Dataset]]
-    plot: Callable[[Mapping[str, xr.Dataset]], Figure]
-    verdict: Callable[[Mapping[str, xr.Dataset]], Sequence[str]]
+    cost: str
+
+
+P = TypeVar("P", bound=Preset)
+
+
+def points(panels: Panels) -> list[dict[str, Any]]:
+    """Return every number of the panels, a point a row: what a CSV file holds."""
+    return [{"panel": name, **row} for name, data in panels.items() for row in files.points(data)]
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment(Generic[P]):
+    """A question, `title`, and how it is answered.
+
+    `work` gives the tasks of a sweep, `data` makes labelled numbers of their rows, panel by panel, `plot` draws them
+    and `verdict` says in lines what they show, the last of which is the answer. `place` is where it stands in lists.
+
+    What not every experiment has: `report`, the public function that measures the same for other parameters;
+    `at_widths`, which moves its dots to widths that a user asks for; `borrows`, whether it takes what the shipped
+    reference runs have; `tasks`, what more there is to say of each piece of work; `rows`, its own form of a CSV file.
+    """
+
+    name: str
+    title: str
+    presets: Mapping[str, P]
+    work: Callable[[P], Sequence[Work]]
+    data: Callable[[P, Sequence[Row]], Panels]
+    plot: Callable[[Panels], Figure]
+    verdict: Callable[[Panels], Sequence[str]]
+    place: int = 1000
+    report: Callable[..., Any] | None = None
+    at_widths: Callable[[P, Any], P] | None = None
+    borrows: bool = False
+    tasks: Callable[[P], Sequence[Mapping[str, Any]]] | None = None
+    rows: Callable[[Panels], list[dict[str, Any]]] = points
+
+
+AnyExperiment = Experiment[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What an experiment found, a Dataset a panel; the sweep behind it, None where it is all theory; its seconds."""
+    """What an experiment found, a Dataset a panel; the sweep behind it, None where it is all theory.
 
-    panels: Mapping[str, xr.Dataset]
+    `tasks` are those of the sweep in the order of the work, each with what there is to say of it; `borrowed` has the
+    key of each task that was not computed here, and the reference runs that it comes from; `seconds` is the work
+    behind the rest.
+    """
+
+    panels: Panels
     plan: Plan | None = None
+    tasks: Sequence[Mapping[str, Any]] = ()
     seconds: float = 0.0
+    borrowed: Mapping[str, Reference] = field(default_factory=dict)
 
 
 def plan_of(stem: str, some: Sequence[Work]) -> tuple[Plan | None, list[Task]]:
@@ -62,16 +95,35 @@ def plan_of(stem: str, some: Sequence[Work]) -> tuple[Plan | None, list[Task]]:
     return Plan(f"{stem} {whole.digest[:8]}", whole.tasks), tasks
 
 
-def compute(stem: str, experiment: Experiment, size: Any, store: Path, workers: int | None = None) -> Findings:
-    """Compute what the store does not have yet, and return what the figure shows."""
-    plan, tasks = plan_of(stem, experiment.work(size))
+def compute(
+    stem: str,
+    experiment: Experiment[P],
+    preset: P,
+    store: Path,
+    workers: int | None = None,
+    *,
+    references: Sequence[Reference] = (),
+    tell: Callable[[str], None] = lambda line: None,
+) -> Findings:
+    """Compute what neither the store nor the references have, and return what the experiment found."""
+    plan, tasks = plan_of(stem, experiment.work(preset))
     if plan is None:
-        return Findings(experiment.data(size, []))
+        return Findings(experiment.data(preset, []))
+    borrowed: dict[str, Reference] = {}
+    for reference in references:
+        lent = reference.lend(plan, store)
+        borrowed |= dict.fromkeys(lent, reference)
+        if lent:
+            count = f"{len(lent)} of {len(plan.tasks)} tasks come"
+            tell(f"{count} from the reference runs of {reference.when}; --fresh computes them anew")
     summary = run(plan, store, workers=workers)
     if not summary.complete:
-        task, message = summary.failures[0]
-        raise LazyscopeError(f"{len(summary.failures)} of {summary.tasks} tasks failed. The first, {task}: {message}")
+        failed, message = summary.failures[0]
+        raise LazyscopeError(f"{len(summary.failures)} of {summary.tasks} tasks failed. The first, {failed}: {message}")
     with Store.reading(store) as opened:
         rows = opened.rows(task.key for task in plan.tasks)
-        seconds = next(one.seconds for one in opened.statuses() if one.plan == plan.name)
-    return Findings(experiment.data(size, [rows[task.key] for task in tasks]), plan, seconds)
+        seconds = next(status.seconds for status in opened.statuses() if status.plan == plan.name)
+    panels = experiment.data(preset, [rows[task.key] for task in tasks])
+    words = experiment.tasks(preset) if experiment.tasks else [{"label": task.work.label} for task in tasks]
+    told = [{**more, "key": task.key} for more, task in zip(words, tasks, strict=True)]
+    return Findings(panels, plan, told, seconds, borrowed)

@@ -5,37 +5,28 @@ The target is the paper's, B diagonal with Exp(1) entries. `quick` keeps the spe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from lazyscope.experiments.frame import drawing
-from lazyscope.experiments.frame.design import Dots, Panel, Preset, regimes
+from lazyscope.experiments.lazy.design import Dots, Panel, PanelsPreset, experiment_of, regimes
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
 
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
-
 _WIDTHS = (10, 25, 50, 100, 1000)
 PRESETS = {
-    "quick": Preset(
+    "quick": PanelsPreset(
         d=100,
         fitted=Dots((10, 40, 100, 450, 1000), 10, samples=100_000),
         tangent=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.005, 0.02))),
         trained=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.005))),
         cost="two minutes on two cores",
     ),
-    "paper": Preset.paper("about three hours, a quarter of one with the reference runs"),
+    "paper": PanelsPreset.paper("about three hours, a quarter of one with the reference runs"),
 }
 
 
-def panels(preset: Preset) -> tuple[Panel, ...]:
+def panels(preset: PanelsPreset) -> tuple[Panel, ...]:
     """Return the one panel."""
     target = QuadraticTarget.exponential(preset.d, seed=100)
     return (Panel("quadratic", "Quadratic target, σ(u) = u²", target, regimes(target, preset)),)
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
-    """Draw risk against N/d, and against samples seen."""
-    return drawing.two_frames(data["quadratic"], lowest=0.0)
+_TITLE = "Quadratic target, σ = u² (Limitations of Lazy Training, Figure 1)"
+EXPERIMENT = experiment_of("fig1", _TITLE, 11, PRESETS, panels, lowest=0.0)

@@ -5,38 +5,29 @@ The mixture is the paper's, Δ diagonal with entries uniform on {2, 1.5, 1}/√d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from lazyscope.experiments.frame import drawing
-from lazyscope.experiments.frame.design import Dots, Panel, Preset, regimes
+from lazyscope.experiments.lazy.design import Dots, Panel, PanelsPreset, experiment_of, regimes
 from lazyscope.problems import GaussianMixture
 from lazyscope.protocols import SGD
 
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
-
 _WIDTHS = (10, 25, 50, 100, 450)
 PRESETS = {
-    "quick": Preset(
+    "quick": PanelsPreset(
         d=100,
         fitted=Dots((10, 40, 100, 450, 1000), 10, samples=100_000),
         tangent=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.02))),
         trained=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.005))),
         cost="two minutes on two cores",
     ),
-    "paper": Preset.paper("about four hours, most of it for NN at N = 4500"),
+    "paper": PanelsPreset.paper("about four hours, most of it for NN at N = 4500"),
 }
 
 
-def panels(preset: Preset) -> tuple[Panel, ...]:
+def panels(preset: PanelsPreset) -> tuple[Panel, ...]:
     """Return the one panel."""
     mixture = GaussianMixture.three_level(preset.d, seed=0)
     title = "Mixture of two Gaussians, σ(u) = u²"
     return (Panel("mixture", title, mixture, regimes(mixture, preset), floor=True),)
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
-    """Draw risk against N/d, and against samples seen."""
-    return drawing.two_frames(data["mixture"], lowest=0.35)
+_TITLE = "Mixture of two Gaussians, σ = u² (the same, Figure 2)"
+EXPERIMENT = experiment_of("fig2", _TITLE, 12, PRESETS, panels, lowest=0.35)

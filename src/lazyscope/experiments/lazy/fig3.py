@@ -6,21 +6,13 @@ drawn weights. Nor has NN: its crosses are where descent on the exact population
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from lazyscope.experiments.frame import drawing
-from lazyscope.experiments.frame.design import Dots, Panel, Preset, regimes
+from lazyscope.experiments.lazy.design import Dots, Panel, PanelsPreset, experiment_of, regimes
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
 
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
-
 _WIDTHS = (6, 15, 30, 60, 120)
 PRESETS = {
-    "quick": Preset(
+    "quick": PanelsPreset(
         d=60,
         fitted=Dots((6, 24, 60, 270, 600), 10, samples=100_000),
         tangent=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.01, 0.03, 0.1), test=50_000)),
@@ -28,16 +20,15 @@ PRESETS = {
         cost="two and a half minutes on two cores",
         restarts=2,
     ),
-    "paper": Preset.paper("about eight hours, most of it at N = 4500"),
+    "paper": PanelsPreset.paper("about eight hours, most of it at N = 4500"),
 }
 
 
-def panels(preset: Preset) -> tuple[Panel, ...]:
+def panels(preset: PanelsPreset) -> tuple[Panel, ...]:
     """Return the one panel."""
     target = QuadraticTarget.exponential(preset.d, seed=100)
     return (Panel("relu", "Quadratic target, ReLU", target, regimes(target, preset, "relu", optimal=False)),)
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
-    """Draw risk against N/d, and against samples seen."""
-    return drawing.two_frames(data["relu"], lowest=0.0)
+_TITLE = "Quadratic target, ReLU (poster of the same, Figure 3)"
+EXPERIMENT = experiment_of("fig3", _TITLE, 13, PRESETS, panels, lowest=0.0)

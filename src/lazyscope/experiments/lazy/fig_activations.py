@@ -11,20 +11,13 @@ the risk creeps down to where SGD, from weights of order one, does not come with
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from lazyscope.activations import Activation
 from lazyscope.activations.named import NAMED
-from lazyscope.experiments.frame import drawing
-from lazyscope.experiments.frame.design import Dots, Panel, Preset, regimes
+from lazyscope.experiments.lazy.design import Dots, Panel, PanelsPreset, experiment_of, regimes
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
 
 # σ ↦ step sizes of NN and of NT in the quick preset: λ₁ and λ₂ set the scale, and one or two near the best save minutes
 STEP_SIZES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
@@ -38,7 +31,7 @@ STEP_SIZES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 DESCENDED = ("abs", "relu2", "tanh")  # where NN has crosses
 _SGD = SGD(steps=10_000, batch=50, test=20_000)
 PRESETS = {
-    "quick": Preset(
+    "quick": PanelsPreset(
         d=40,
         fitted=Dots((4, 20, 40, 180), 10, samples=100_000),
         tangent=Dots((4, 20, 40), 3, protocol=_SGD),
@@ -46,11 +39,11 @@ PRESETS = {
         cost="three minutes on two cores",
         widest=2.0,
     ),
-    "paper": replace(Preset.paper("about ten hours", widths=(45, 225, 450)), widest=2.0),
+    "paper": replace(PanelsPreset.paper("about ten hours", widths=(45, 225, 450)), widest=2.0),
 }
 
 
-def panels(preset: Preset) -> tuple[Panel, ...]:
+def panels(preset: PanelsPreset) -> tuple[Panel, ...]:
     """Return a panel an activation."""
     target = QuadraticTarget.exponential(preset.d, seed=100)
     return tuple(
@@ -72,7 +65,7 @@ def title(name: str) -> str:
     return f"{named}σ(u) = {NAMED[name].formula}, λ₂ = {value}"
 
 
-def _of(preset: Preset, name: str) -> Preset:
+def _of(preset: PanelsPreset, name: str) -> PanelsPreset:
     """Return the preset of one activation; the paper's grid of step sizes serves all."""
     widest = preset.widest if name in DESCENDED else 0.0
     trained, tangent = preset.trained, preset.tangent
@@ -83,6 +76,5 @@ def _of(preset: Preset, name: str) -> Preset:
     return replace(preset, widest=widest, trained=trained, tangent=tangent)
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
-    """Draw risk against N/d, a frame an activation."""
-    return drawing.small_multiples(data, columns=3, lowest=0.0)
+_TITLE = "Quadratic target, other activations, and one that cannot see it (the same, appendix)"
+EXPERIMENT = experiment_of("fig-activations", _TITLE, 15, PRESETS, panels, lowest=0.0)

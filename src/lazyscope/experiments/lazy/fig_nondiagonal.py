@@ -9,21 +9,12 @@ isotropic one is best.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from lazyscope.experiments.frame import drawing
-from lazyscope.experiments.frame.design import Panel, Preset, regimes
 from lazyscope.experiments.lazy import fig2
+from lazyscope.experiments.lazy.design import Panel, PanelsPreset, experiment_of, regimes
 from lazyscope.problems import GaussianMixture
 
-if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
-
-PRESETS = fig2.PRESETS
 _DECAY = 0.6
 
 
@@ -39,13 +30,12 @@ def toeplitz(d: int) -> GaussianMixture:
     return GaussianMixture(shape * np.sqrt(norm / np.sum(shape**2)))
 
 
-def panels(preset: Preset) -> tuple[Panel, ...]:
+def panels(preset: PanelsPreset) -> tuple[Panel, ...]:
     """Return the one panel."""
     mixture = toeplitz(preset.d)
     title = "Mixture of two Gaussians, Δ Toeplitz, σ(u) = u²"
     return (Panel("nondiagonal", title, mixture, regimes(mixture, preset), floor=True),)
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
-    """Draw risk against N/d, and against samples seen."""
-    return drawing.two_frames(data["nondiagonal"], lowest=0.35)
+_TITLE = "Mixture with a non-diagonal Δ, whose best Γ is not diagonal either (the same, appendix)"
+EXPERIMENT = experiment_of("fig-nondiagonal", _TITLE, 14, fig2.PRESETS, panels, lowest=0.35)

@@ -13,10 +13,13 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.runs.pictures import LOOKS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,10 +32,9 @@ _PANELS = {"error": "test error", "margin": "margin κ"}
 
 
 @dataclass(frozen=True)
-class Size:
+class MarginEquivalencePreset(Preset):
     """Activations, widths as N/d, dimensions of which the last has all the widths, draws."""
 
-    cost: str
     d: tuple[int, ...]
     draws: int
     psi1: tuple[float, ...] = (1.25, 2.0, 3.0, 5.0)
@@ -42,7 +44,7 @@ class Size:
     signal: float = 4.0
 
     @property
-    def settings(self) -> dict[str, margin_dots.Setting]:
+    def settings(self) -> dict[str, margin_dots.MarginSetting]:
         """What is simulated: both kinds of features, all widths in the last dimension and one in the others."""
         found = {}
         for name in self.activations:
@@ -50,33 +52,34 @@ class Size:
                 widths = tuple(round(r * d) for r in (self.psi1 if d == self.d[-1] else (self.common,)))
                 for kind, surrogate in (("nonlinear", False), ("noisy linear", True)):
                     regime = RandomFeatures(name, surrogate=surrogate)
-                    found[f"{name}, {kind}, d = {d}"] = margin_dots.Setting(
+                    found[f"{name}, {kind}, d = {d}"] = margin_dots.MarginSetting(
                         LinearLabels(self.signal), regime, d, round(self.psi2 * d), widths, self.draws
                     )
         return found
 
 
 PRESETS = {
-    "quick": Size("one minute", (25, 50, 100, 200), 16),
-    "paper": Size("half an hour", (50, 100, 200, 400), 60, (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)),
+    "quick": MarginEquivalencePreset("one minute", (25, 50, 100, 200), 16),
+    "paper": MarginEquivalencePreset(
+        "half an hour", (50, 100, 200, 400), 60, (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+    ),
 }
 
 
-def work(size: Size) -> list[Run]:
+def work(preset: MarginEquivalencePreset) -> list[Run]:
     """Return the trials of every activation, kind, dimension and width."""
-    return [trial for setting in size.settings.values() for trial in setting.trials]
+    return all_trials(preset.settings)
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: MarginEquivalencePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return the limit of each activation, and the dots of each setting."""
-    panels, start = {}, 0
-    psi1 = np.geomspace(0.5, 1.15 * max(size.psi1), 200)
-    for name in size.activations:
-        panels[f"{name}, limit"] = margin_dots.lines(LinearLabels(size.signal), RandomFeatures(name), psi1, size.psi2)
-    for key, setting in size.settings.items():
-        panels[key] = setting.data(rows[start : start + len(setting.trials)])
-        start += len(setting.trials)
-    return panels
+    panels = {}
+    psi1 = np.geomspace(0.5, 1.15 * max(preset.psi1), 200)
+    for name in preset.activations:
+        panels[f"{name}, limit"] = margin_dots.lines(
+            LinearLabels(preset.signal), RandomFeatures(name), psi1, preset.psi2
+        )
+    return panels | {name: setting.data(own) for name, setting, own in by_panel(preset.settings, rows)}
 
 
 def pairs(data: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
@@ -98,12 +101,9 @@ def pairs(data: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw both kinds on their common limit, and their paired difference against d."""
-    from matplotlib.figure import Figure
-
     differences = pairs(data)
     last = max(row["d"] for row in differences)
-    with style():
-        figure = Figure(figsize=(10.4, 7.4))
+    with canvas(10.4, 7.4) as figure:
         frames = figure.subplots(2, 2)
         for row, (name, label) in enumerate(_PANELS.items()):
             _on_the_limit(frames[row, 0], data, name, last)
@@ -143,12 +143,12 @@ def _on_the_limit(axes: Axes, data: Mapping[str, xr.Dataset], name: str, d: int)
         line = data[f"{activation}, limit"]
         axes.plot(line.psi1, line[name], color=colour)
         for kind, hollow in (("nonlinear", False), ("noisy linear", True)):
-            one = data[f"{activation}, {kind}, d = {d}"]
+            panel = data[f"{activation}, {kind}, d = {d}"]
             look = _open(colour) if hollow else {}
             axes.errorbar(
-                one.psi1,
-                one[name],
-                one[f"{name}_stderr"],
+                panel.psi1,
+                panel[name],
+                panel[f"{name}_stderr"],
                 linestyle="",
                 color=colour,
                 marker=_MARKERS[activation],
@@ -158,7 +158,7 @@ def _on_the_limit(axes: Axes, data: Mapping[str, xr.Dataset], name: str, d: int)
 
 
 def _against_d(axes: Axes, differences: Sequence[Mapping[str, Any]], name: str) -> None:
-    from matplotlib.ticker import NullLocator, StrMethodFormatter
+    from matplotlib.ticker import NullLocator
 
     axes.axhline(0.0, color="#333333", linewidth=1.0)
     dimensions = sorted({row["d"] for row in differences})
@@ -177,7 +177,7 @@ def _against_d(axes: Axes, differences: Sequence[Mapping[str, Any]], name: str) 
         )
     axes.set_xscale("log")
     axes.set_xticks(dimensions)
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_locator(NullLocator())
 
 
@@ -197,3 +197,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         else f"Not equivalent: {far} of {count} differences beyond 4 standard errors plus 2/d."
     )
     return [*table, same, margin_dots.agreement(one for key, one in data.items() if "limit" not in key)]
+
+
+_TITLE = "Nonlinear against noisy linear features at the largest margin (the same, Conjecture)"
+EXPERIMENT = Experiment("margin-equivalence", _TITLE, PRESETS, work, data, plot, verdict, place=42)

@@ -10,11 +10,14 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.pictures import FLOOR, LOOKS, style
+from lazyscope.runs.pictures import FLOOR, LOOKS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,10 +32,9 @@ _PANELS = {"error": "test error", "margin": "margin κ"}
 
 
 @dataclass(frozen=True)
-class Size:
+class MaxMarginPreset(Preset):
     """Two dimensions, widths as N/d, draws, samples per dimension, signal."""
 
-    cost: str
     psi1: tuple[float, ...]
     draws: int
     d: tuple[int, int] = (200, 400)
@@ -45,48 +47,41 @@ class Size:
         return LinearLabels(self.signal)
 
     @property
-    def settings(self) -> list[margin_dots.Setting]:
+    def settings(self) -> dict[str, margin_dots.MarginSetting]:
         """What is simulated, a setting for each dimension."""
         regime = RandomFeatures("relu")
-        return [
-            margin_dots.Setting(
+        return {
+            f"d = {d}": margin_dots.MarginSetting(
                 self.problem, regime, d, round(self.psi2 * d), tuple(round(r * d) for r in self.psi1), self.draws
             )
             for d in self.d
-        ]
+        }
 
 
 PRESETS = {
-    "quick": Size("one minute", (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), 8),
-    "paper": Size("ten minutes", (0.9, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0), 40),
+    "quick": MaxMarginPreset("one minute", (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), 8),
+    "paper": MaxMarginPreset("ten minutes", (0.9, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0), 40),
 }
 
 
-def work(size: Size) -> list[Run]:
+def work(preset: MaxMarginPreset) -> list[Run]:
     """Return the trials of every dimension and width."""
-    return [trial for setting in size.settings for trial in setting.trials]
+    return all_trials(preset.settings)
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: MaxMarginPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return the limit, and the dots of each dimension."""
     regime = RandomFeatures("relu")
-    at = separability_threshold(size.problem, regime, psi2=size.psi2)
-    psi1 = float(at.psi1) * np.geomspace(1.0001, max(size.psi1) * 1.1 / float(at.psi1), 300)
-    panels = {"limit": margin_dots.lines(size.problem, regime, psi1, size.psi2)}
+    at = separability_threshold(preset.problem, regime, psi2=preset.psi2)
+    psi1 = float(at.psi1) * np.geomspace(1.0001, max(preset.psi1) * 1.1 / float(at.psi1), 300)
+    panels = {"limit": margin_dots.lines(preset.problem, regime, psi1, preset.psi2)}
     panels["limit"].attrs["threshold"] = float(at.psi1)
-    start = 0
-    for setting in size.settings:
-        panels[f"d = {setting.d}"] = setting.data(rows[start : start + len(setting.trials)])
-        start += len(setting.trials)
-    return panels
+    return panels | {name: setting.data(own) for name, setting, own in by_panel(preset.settings, rows)}
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw error and margin side by side, the limit as a line."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(10.0, 4.3))
+    with canvas(10.0, 4.3) as figure:
         for axes, (name, label) in zip(figure.subplots(1, 2), _PANELS.items(), strict=True):
             _panel(axes, data, name)
             axes.set(xlabel="N/d, features per dimension", ylabel=label)
@@ -129,3 +124,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         f"Bayes error {float(data['limit'].bayes):.4f}, which nothing beats.",
         margin_dots.agreement(dots),
     ]
+
+
+_TITLE = "Error and margin of the max-margin classifier on ReLU features (Thermodynamic limits, Comparison)"
+EXPERIMENT = Experiment("max-margin", _TITLE, PRESETS, work, data, plot, verdict, place=41)

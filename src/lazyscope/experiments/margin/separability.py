@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import IsotropicFeatures, RandomFeatures
-from lazyscope.runs.pictures import scale_colour, style
+from lazyscope.runs.pictures import scale_colour
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,10 +31,9 @@ _MARKERS = ("o", "s", "D", "^")
 
 
 @dataclass(frozen=True)
-class Size:
+class SeparabilityPreset(Preset):
     """Dimensions, ratios over the threshold, draws, samples per dimension of random features, signal."""
 
-    cost: str
     d: tuple[int, ...]
     draws: int
     relative: tuple[float, ...] = (0.7, 0.8, 0.88, 0.94, 0.98, 1.02, 1.06, 1.12, 1.2, 1.3)
@@ -67,38 +68,40 @@ class Size:
 
 
 PRESETS = {
-    "quick": Size("one minute", (25, 50, 100), 40),
-    "paper": Size("half an hour", (50, 100, 200, 400), 200),
+    "quick": SeparabilityPreset("one minute", (25, 50, 100), 40),
+    "paper": SeparabilityPreset("half an hour", (50, 100, 200, 400), 200),
 }
 
 
-def work(size: Size) -> list[Run]:
+def work(preset: SeparabilityPreset) -> list[Run]:
     """Return the trials of every point."""
     return [
         Run(
             "simulate",
-            size.problem,
+            preset.problem,
             _REGIMES[name],
             {"width": (N,), "samples": (n,), "d": (d,)},
             "margin",
             number=number,
         )
-        for name, d, N, n in size.grid()
-        for number in range(size.draws)
+        for name, d, N, n in preset.grid()
+        for number in range(preset.draws)
     ]
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: SeparabilityPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return the share of separable draws by d and N/n, and where it crosses one half, a panel a regime."""
     import xarray as xr
 
-    separable = np.array([float(row["separable"]) for row in rows]).reshape(len(size.grid()), size.draws).mean(axis=1)
-    shape, panels = (len(size.d), len(size.relative)), {}
-    for k, (name, threshold) in enumerate(size.thresholds().items()):
+    separable = (
+        np.array([float(row["separable"]) for row in rows]).reshape(len(preset.grid()), preset.draws).mean(axis=1)
+    )
+    shape, panels = (len(preset.d), len(preset.relative)), {}
+    for k, (name, threshold) in enumerate(preset.thresholds().items()):
         part = slice(k * shape[0] * shape[1], (k + 1) * shape[0] * shape[1])
-        ratio = np.array([N / n for _, _, N, n in size.grid()[part]]).reshape(shape)
+        ratio = np.array([N / n for _, _, N, n in preset.grid()[part]]).reshape(shape)
         share = separable[part].reshape(shape)
-        fits = np.array([crossing(x, y, size.draws) for x, y in zip(ratio, share, strict=True)])
+        fits = np.array([crossing(x, y, preset.draws) for x, y in zip(ratio, share, strict=True)])
         panels[name] = xr.Dataset(
             {
                 "separable": (("d", "relative"), share),
@@ -107,13 +110,13 @@ def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
                 "crossing_stderr": (("d",), fits[:, 1]),
                 "width_of_step": (("d",), fits[:, 2]),
             },
-            {"d": list(size.d), "relative": list(size.relative)},
+            {"d": list(preset.d), "relative": list(preset.relative)},
             {
-                "problem": str(size.problem),
+                "problem": str(preset.problem),
                 "regime": str(_REGIMES[name]),
                 "threshold": threshold,
-                "draws": size.draws,
-                "psi2": size.psi2,
+                "draws": preset.draws,
+                "psi2": preset.psi2,
                 "citations": "montanari2019generalization",
             },
         )
@@ -152,10 +155,7 @@ def crossing(x: NDArray[np.float64], share: NDArray[np.float64], draws: int) -> 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw the share of separable draws against N/n, a curve a dimension, the threshold as a vertical line."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(10.4, 4.3))
+    with canvas(10.4, 4.3) as figure:
         for axes, (name, one) in zip(figure.subplots(1, len(data), sharey=True), data.items(), strict=True):
             _panel(axes, one)
             sizes = f"n = {one.attrs['psi2']:g}d" if "random" in name else "N = d"
@@ -165,16 +165,16 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, one: xr.Dataset) -> None:
+def _panel(axes: Axes, panel: xr.Dataset) -> None:
     from scipy.special import ndtr
 
-    threshold = one.attrs["threshold"]
-    low, high = float(one.ratio.min()), float(one.ratio.max())
+    threshold = panel.attrs["threshold"]
+    low, high = float(panel.ratio.min()), float(panel.ratio.max())
     axes.plot([low, threshold, threshold, high], [0, 0, 1, 1], color="#333333", label="limit", linewidth=1.4)
     x = np.linspace(low, high, 300)
-    for k, d in enumerate(one.d.values.tolist()):
-        at, colour = one.sel(d=d), scale_colour(k / max(1, one.d.size - 1))
-        error = np.sqrt(at.separable * (1.0 - at.separable) / one.attrs["draws"])
+    for k, d in enumerate(panel.d.values.tolist()):
+        at, colour = panel.sel(d=d), scale_colour(k / max(1, panel.d.size - 1))
+        error = np.sqrt(at.separable * (1.0 - at.separable) / panel.attrs["draws"])
         axes.errorbar(
             at.ratio,
             at.separable,
@@ -207,3 +207,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         else f"Theory and simulation differ: beyond {rule} are {'; '.join(wrong)}."
     )
     return [*table, ending]
+
+
+_TITLE = "The probability that data are separable, around the threshold N/n"
+EXPERIMENT = Experiment("separability", _TITLE, PRESETS, work, data, plot, verdict, place=43)

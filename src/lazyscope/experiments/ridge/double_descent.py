@@ -10,10 +10,10 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
-from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.pictures import scale_colour, style
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,10 +24,9 @@ _LOWEST, _HIGHEST = {"risk": 0.1, "bias": 0.03, "variance": 0.003, "train": 0.00
 
 
 @dataclass(frozen=True)
-class Size:
+class DoubleDescentPreset(Preset):
     """Dimension, samples per dimension, widths as N/n, draws, ridges and noise."""
 
-    cost: str
     d: int
     psi2: float = 2.0
     ratios: tuple[float, ...] = (0.1, 0.2, 0.4, 0.6, 0.75, 0.85, 1.0, 1.2, 1.4, 1.75, 2.5, 4.0, 8.0)
@@ -36,63 +35,64 @@ class Size:
     noise: float = 0.5
 
     @property
-    def setting(self) -> ridge_dots.Setting:
+    def setting(self) -> ridge_dots.RidgeSetting:
         """What is simulated."""
-        n = round(self.psi2 * self.d)
-        widths = ridge_dots.widths_at(self.ratios, n)
-        target, features = LinearTarget(noise=self.noise), RandomFeatures("relu")
-        return ridge_dots.Setting(target, features, self.d, n, widths, self.ridges, self.draws)
+        target = {"": LinearTarget(noise=self.noise)}
+        return ridge_dots.settings_of(target, self.d, self.psi2, self.ratios, self.draws, self.ridges)[""]
 
 
-PRESETS = {"quick": Size("half a minute", d=80), "paper": Size("ten minutes", d=300, draws=24)}
+PRESETS = {
+    "quick": DoubleDescentPreset("half a minute", d=80),
+    "paper": DoubleDescentPreset("ten minutes", d=300, draws=24),
+}
 
 
-def work(size: Size) -> list[Run]:
+def work(preset: DoubleDescentPreset) -> list[Run]:
     """Return the trials of every width."""
-    return size.setting.trials
+    return preset.setting.trials
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: DoubleDescentPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return lines and dots."""
-    return {"double descent": size.setting.data(rows, ridge_dots.ratios_around_one(0.08, 12.0, 240))}
+    return {"double descent": preset.setting.data(rows, ridge_dots.ratios_around_one(0.08, 12.0, 240))}
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw four frames, one legend."""
-    from matplotlib.figure import Figure
-
-    one = data["double descent"]
-    ridges = [float(ridge) for ridge in one.ridge.values]
-    colours = {ridge: scale_colour(i / max(1, len(ridges) - 1)) for i, ridge in enumerate(ridges)}
-    with style():
-        figure = Figure(figsize=(9.6, 6.9))
+    panel = data["double descent"]
+    colours = ridge_dots.colours_of(panel)
+    with canvas(9.6, 6.9) as figure:
         frames = figure.subplots(2, 2, sharex=True)
         for axes, (name, title) in zip(frames.flat, _TITLES.items(), strict=True):
-            ridge_dots.draw(axes, one, name, colours)
+            ridge_dots.draw(axes, panel, name, colours)
             ridge_dots.threshold(axes)
             axes.set(yscale="log", title=title, ylim=(_LOWEST[name], _HIGHEST))
         for axes in frames[1]:
             axes.set_xlabel("N/n, neurons per sample")
         handles, labels = frames[0, 0].get_legend_handles_labels()
-        ratio = one.attrs["samples"] / one.attrs["d"]
-        title = f"ReLU features, {one.attrs['problem']}, n/d = {ratio:g}, d = {one.attrs['d']} (dots), ∞ (lines)"
-        figure.legend(handles, labels, loc="outside upper center", ncols=len(ridges), title=title)
+        ratio = panel.attrs["samples"] / panel.attrs["d"]
+        title = f"ReLU features, {panel.attrs['problem']}, n/d = {ratio:g}, d = {panel.attrs['d']} (dots), ∞ (lines)"
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(colours), title=title)
     return figure
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return risks and training errors, simulated and in the limit, and whether they agree."""
-    one = data["double descent"]
-    lines = [f"{'N/n':>6}" + "".join(f"{ridge_dots.ridge_name(r):>25}" for r in one.ridge.values)]
-    for i, ratio in enumerate(one.ratio.values):
+    panel = data["double descent"]
+    lines = [f"{'N/n':>6}" + "".join(f"{ridge_dots.ridge_name(r):>25}" for r in panel.ridge.values)]
+    for i, ratio in enumerate(panel.ratio.values):
         cells = [
             " " * 25 if np.isnan(dot) else f"{dot:>10.4g} ± {error:<7.2g}{expected:>5.3g}"
             for dot, error, expected in zip(
-                one.risk.values[i], one.risk_stderr.values[i], one.risk_expected.values[i], strict=True
+                panel.risk.values[i], panel.risk_stderr.values[i], panel.risk_expected.values[i], strict=True
             )
         ]
         lines.append(f"{ratio:>6.2f}" + "".join(cells))
     lines.append("test error: simulated ± standard error, limit")
-    peaks = {ridge_dots.ridge_name(float(r)): ridge_dots.peak(one, float(r)) for r in one.ridge.values}
+    peaks = {ridge_dots.ridge_name(float(r)): ridge_dots.peak(panel, float(r)) for r in panel.ridge.values}
     named = ", ".join(f"{'none' if at is None else f'{at:.2f}'} ({name})" for name, at in peaks.items())
     return [*lines, f"Peak of the limit, as N/n: {named}.", ridge_dots.agreement(data)]
+
+
+_TITLE = "Ridge regression on random features: test error, bias, variance, training (Mei & Montanari)"
+EXPERIMENT = Experiment("double-descent", _TITLE, PRESETS, work, data, plot, verdict, place=21)

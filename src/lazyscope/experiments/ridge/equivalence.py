@@ -10,10 +10,13 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.runs.pictures import LOOKS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,10 +37,9 @@ _LOOKS = {
 
 
 @dataclass(frozen=True)
-class Size:
+class EquivalencePreset(Preset):
     """Two dimensions, samples per dimension, widths as N/n, draws in each, ridge and noise."""
 
-    cost: str
     d: tuple[int, ...]
     draws: tuple[int, ...]
     psi2: float = 2.0
@@ -46,7 +48,7 @@ class Size:
     noise: float = 0.5
 
     @property
-    def settings(self) -> dict[str, ridge_dots.Setting]:
+    def settings(self) -> dict[str, ridge_dots.RidgeSetting]:
         """What is simulated: both kinds of features in each dimension."""
         panels = {}
         for d, draws in zip(self.d, self.draws, strict=True):
@@ -55,31 +57,31 @@ class Size:
             for kind, surrogate in _KINDS.items():
                 regime = RandomFeatures("relu", surrogate=surrogate)
                 target = LinearTarget(noise=self.noise)
-                panels[f"{kind}, d = {d}"] = ridge_dots.Setting(target, regime, d, n, widths, (self.ridge,), draws)
+                panels[f"{kind}, d = {d}"] = ridge_dots.RidgeSetting(target, regime, d, n, widths, draws, (self.ridge,))
         return panels
 
 
-PRESETS = {"quick": Size("one minute", (25, 100), (60, 30)), "paper": Size("ten minutes", (50, 400), (120, 24))}
+PRESETS = {
+    "quick": EquivalencePreset("one minute", (25, 100), (60, 30)),
+    "paper": EquivalencePreset("ten minutes", (50, 400), (120, 24)),
+}
 
 
-def work(size: Size) -> list[Run]:
+def work(preset: EquivalencePreset) -> list[Run]:
     """Return the trials of every kind, dimension and width."""
-    return ridge_dots.all_trials(size.settings)
+    return all_trials(preset.settings)
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: EquivalencePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return lines and dots, a panel for each kind of features and each dimension."""
     lines = ridge_dots.ratios_around_one(0.08, 6.0, 160)
-    return {name: setting.data(own, lines) for name, setting, own in ridge_dots.by_panel(size.settings, rows)}
+    return {name: setting.data(own, lines) for name, setting, own in by_panel(preset.settings, rows)}
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw test and training error, a column for each dimension."""
-    from matplotlib.figure import Figure
-
     dimensions = list(dict.fromkeys(one.attrs["d"] for one in data.values()))
-    with style():
-        figure = Figure(figsize=(9.6, 6.4))
+    with canvas(9.6, 6.4) as figure:
         frames = figure.subplots(2, len(dimensions), sharex=True, sharey="row", squeeze=False)
         for column, d in enumerate(dimensions):
             for row, (name, title) in enumerate({"risk": "test error", "train": "training error"}.items()):
@@ -116,3 +118,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         f"Largest gap between the two: {worst:.1f} standard errors.",
         ridge_dots.agreement(data, ("risk", "train")),
     ]
+
+
+_TITLE = "ReLU features and noisy linear ones, in two dimensions (the same)"
+EXPERIMENT = Experiment("equivalence", _TITLE, PRESETS, work, data, plot, verdict, place=24)

@@ -1,18 +1,20 @@
-"""What the figures of ridge regression share: dots of one setting beside the limit, and the judgement on them."""
+"""What the experiments on ridge regression share: dots beside the limit, against N/n, and the judgement on them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame import dots
+from lazyscope.experiments.frame.dots import Setting
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
+from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
@@ -25,23 +27,16 @@ _FINITE_SIZE = 10.0  # times value/d: what the mean of draws may be off by; the 
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
-    """Random features of some widths on n samples in d dimensions, several draws, several ridges."""
+class RidgeSetting(Setting):
+    """Random features with several ridges."""
 
-    problem: LinearTarget
-    regime: RandomFeatures
-    d: int
-    samples: int
-    widths: tuple[int, ...]
-    ridges: tuple[float, ...]
-    draws: int
+    ridges: tuple[float, ...] = ()
+    measured = MEASURED
 
     @property
-    def trials(self) -> list[Run]:
-        """The work, width by width."""
-        sizes = {"width": self.widths, "samples": (self.samples,), "d": (self.d,), "ridge": self.ridges}
-        first = Run("simulate", self.problem, self.regime, sizes)
-        return [part.at(number=number) for part in first.parts() for number in range(self.draws)]
+    def sizes(self) -> dict[str, tuple[Any, ...]]:
+        """What a trial is of: all ridges at once."""
+        return {**super().sizes, "ridge": self.ridges}
 
     def data(self, rows: Sequence[Row], lines: NDArray[np.float64] | None = None) -> xr.Dataset:
         """Return dots, `risk` and its like with standard errors, and the limit: at the dots, and along `lines` of N/n.
@@ -50,36 +45,37 @@ class Setting:
         """
         import xarray as xr
 
-        columns: dict[str, Any] = {}
-        expected = self._limit(np.array(self.widths) / self.samples)
-        shape = (len(self.widths), self.draws, len(self.ridges))
-        for name in MEASURED:
-            values = np.array([row[name] for row in rows]).reshape(shape)
-            theory = expected[name].values
-            shown = np.isfinite(expected.risk.values)
-            columns[name] = (("width", "ridge"), np.where(shown, values.mean(axis=1), np.nan))
-            error = (
-                values.std(axis=1, ddof=1) / np.sqrt(self.draws) if self.draws > 1 else np.full(theory.shape, np.nan)
-            )
-            columns[f"{name}_stderr"] = (("width", "ridge"), np.where(shown, error, np.nan))
-            columns[f"{name}_expected"] = (("width", "ridge"), np.where(shown, theory, np.nan))
+        ratio = np.array(self.widths) / self.samples
+        expected = self._limit(ratio)
+        columns = self.columns(rows, expected, np.isfinite(expected.risk.values))
         coordinates: dict[str, Any] = {
             "width": list(self.widths),
             "ridge": list(self.ridges),
-            "ratio": (("width",), np.array(self.widths) / self.samples),
+            "ratio": (("width",), ratio),
         }
         if lines is not None:
             coordinates["line"] = lines
             along = self._limit(lines)
             columns |= {f"{name}_limit": (("line", "ridge"), along[name].values) for name in MEASURED}
-        about = {"problem": str(self.problem), "regime": str(self.regime), "d": self.d, "samples": self.samples}
-        return xr.Dataset(
-            columns, coordinates, {**about, "draws": self.draws, "citations": expected.attrs["citations"]}
-        )
+        return xr.Dataset(columns, coordinates, self.about(expected))
 
     def _limit(self, ratio: NDArray[np.float64]) -> xr.Dataset:
         psi2 = self.samples / self.d
         return limit(self.problem, self.regime, psi1=ratio * psi2, psi2=psi2, ridge=list(self.ridges))
+
+
+def settings_of(
+    targets: Mapping[str, LinearTarget],
+    d: int,
+    psi2: float,
+    ratios: Sequence[float],
+    draws: int,
+    ridges: tuple[float, ...],
+) -> dict[str, RidgeSetting]:
+    """Return ReLU features of widths N/n on n = ψ₂d samples of each target, by its name."""
+    n, features = round(psi2 * d), RandomFeatures("relu")
+    widths = widths_at(ratios, n)
+    return {name: RidgeSetting(target, features, d, n, widths, draws, ridges) for name, target in targets.items()}
 
 
 def widths_at(ratios: Sequence[float], samples: int) -> tuple[int, ...]:
@@ -89,20 +85,6 @@ def widths_at(ratios: Sequence[float], samples: int) -> tuple[int, ...]:
     (1, 20)
     """
     return tuple(sorted({max(1, round(ratio * samples)) for ratio in ratios}))
-
-
-def all_trials(settings: Mapping[str, Setting]) -> list[Run]:
-    """Return the work of several panels, one after the other."""
-    return [trial for setting in settings.values() for trial in setting.trials]
-
-
-def by_panel(settings: Mapping[str, Setting], rows: Sequence[Row]) -> Iterator[tuple[str, Setting, Sequence[Row]]]:
-    """Yield each panel with the rows of its own trials."""
-    start = 0
-    for name, setting in settings.items():
-        end = start + len(setting.widths) * setting.draws
-        yield name, setting, rows[start:end]
-        start = end
 
 
 def ratios_around_one(low: float, high: float, points: int) -> NDArray[np.float64]:
@@ -125,25 +107,26 @@ def ridge_name(ridge: float) -> str:
     return f"λ = {ridge:g}" if ridge else "λ → 0"
 
 
-def draw(axes: Axes, data: xr.Dataset, name: str, colours: Mapping[float, Any], label: bool = True) -> None:
+def colours_of(data: xr.Dataset) -> dict[float, Any]:
+    """Return a colour for each ridge."""
+    ridges = [float(ridge) for ridge in data.ridge.values]
+    return {ridge: scale_colour(i / max(1, len(ridges) - 1)) for i, ridge in enumerate(ridges)}
+
+
+def draw(axes: Axes, data: xr.Dataset, name: str, colours: Mapping[float, Any]) -> None:
     """Draw a line and dots for each ridge against N/n."""
+    look: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 4.5}
     for ridge, colour in colours.items():
-        one = data.sel(ridge=ridge)
-        label_of = ridge_name(ridge) if label else None
-        if "line" in data.dims:
-            values = np.ma.masked_invalid(one[f"{name}_limit"].values)
-            axes.plot(one.line, values, color=colour, label=label_of, linestyle="--" if ridge == 0.0 else "-")
-        axes.errorbar(
-            one.ratio, one[name], one[f"{name}_stderr"], linestyle="", marker="o", markersize=4.5, color=colour
-        )
+        at = data.sel(ridge=ridge)
+        values = np.ma.masked_invalid(at[f"{name}_limit"].values)
+        axes.plot(at.line, values, color=colour, label=ridge_name(ridge), linestyle="-" if ridge else "--")
+        axes.errorbar(at.ratio, at[name], at[f"{name}_stderr"], color=colour, **look)
 
 
 def threshold(axes: Axes) -> None:
     """Mark N = n, and make the axis of N/n one that people read."""
-    from matplotlib.ticker import StrMethodFormatter
-
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.axvline(1.0, color="#999999", linewidth=0.9, linestyle=":", zorder=0)
 
 
@@ -154,24 +137,15 @@ def peak(data: xr.Dataset, ridge: float) -> float | None:
     return float(data.line.values[tops[np.argmax(curve[tops])]]) if tops.size else None
 
 
-def far_away(data: xr.Dataset, names: Sequence[str] = MEASURED) -> tuple[int, list[str]]:
-    """Return how many dots there are, and name those beyond 4 standard errors plus a finite-size term of 10/d."""
-    count, far = 0, []
-    for name in names:
-        dots, error, expected = (data[f"{name}{end}"].values for end in ("", "_stderr", "_expected"))
-        allowed = _STANDARD_ERRORS * np.nan_to_num(error) + _FINITE_SIZE / data.attrs["d"] * expected
-        count += int(np.count_nonzero(np.isfinite(dots)))
-        for i, j in np.argwhere(np.abs(dots - expected) > allowed):
-            where = f"N = {data.width.values[i]}, {ridge_name(float(data.ridge.values[j]))}"
-            far.append(f"{name} at {where} ({dots[i, j]:.4g}, limit {expected[i, j]:.4g})")
-    return count, far
-
-
 def agreement(panels: Mapping[str, xr.Dataset], names: Sequence[str] = MEASURED) -> str:
-    """Return in one line whether dots and limit agree."""
-    found = [far_away(data, names) for data in panels.values()]
-    count, far = sum(n for n, _ in found), [line for _, lines in found for line in lines]
-    rule = "4 standard errors plus 10/d of the limit"
-    if not far:
-        return f"Theory and simulation agree: all {count} dots within {rule}."
-    return f"Theory and simulation differ: {len(far)} of {count} dots beyond {rule}: {'; '.join(far[:6])}."
+    """Return in one line whether dots and limit agree, within 4 standard errors plus a finite-size term of 10/d."""
+    count, far = 0, []
+    for data in panels.values():
+        for name in names:
+            values, error, expected = (data[f"{name}{end}"].values for end in ("", "_stderr", "_expected"))
+            allowed = _STANDARD_ERRORS * np.nan_to_num(error) + _FINITE_SIZE / data.attrs["d"] * expected
+            count += int(np.count_nonzero(np.isfinite(values)))
+            for i, j in np.argwhere(np.abs(values - expected) > allowed):
+                where = f"N = {data.width.values[i]}, {ridge_name(float(data.ridge.values[j]))}"
+                far.append(f"{name} at {where} ({values[i, j]:.4g}, limit {expected[i, j]:.4g})")
+    return dots.agreement(count, far, "4 standard errors plus 10/d of the limit", most=6)

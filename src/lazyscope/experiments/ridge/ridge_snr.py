@@ -10,11 +10,13 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.limits.ridge.optimal import optimal_ridge
 from lazyscope.problems import LinearTarget
-from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.pictures import scale_colour, style
+from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
@@ -26,10 +28,9 @@ _LINE = np.geomspace(3e-5, 10.0, 240)
 
 
 @dataclass(frozen=True)
-class Size:
+class RidgeSnrPreset(Preset):
     """Dimension, samples per dimension, widths as N/n, draws, ridges, and signal-to-noise ratios F₁²/τ²."""
 
-    cost: str
     d: int
     psi2: float = 2.0
     ratios: tuple[float, ...] = (1.0, 2.0, 10.0)
@@ -38,31 +39,24 @@ class Size:
     snr: tuple[float, ...] = (25.0, 0.5)
 
     @property
-    def settings(self) -> dict[str, ridge_dots.Setting]:
+    def settings(self) -> dict[str, ridge_dots.RidgeSetting]:
         """What is simulated, a panel for each ratio."""
-        n = round(self.psi2 * self.d)
-        widths = ridge_dots.widths_at(self.ratios, n)
-        features = RandomFeatures("relu")
-        return {
-            f"SNR = {snr:g}": ridge_dots.Setting(
-                LinearTarget(noise=snr**-0.5), features, self.d, n, widths, self.ridges, self.draws
-            )
-            for snr in self.snr
-        }
+        targets = {f"SNR = {snr:g}": LinearTarget(noise=snr**-0.5) for snr in self.snr}
+        return ridge_dots.settings_of(targets, self.d, self.psi2, self.ratios, self.draws, self.ridges)
 
 
-PRESETS = {"quick": Size("half a minute", d=80), "paper": Size("five minutes", d=300, draws=32)}
+PRESETS = {"quick": RidgeSnrPreset("half a minute", d=80), "paper": RidgeSnrPreset("five minutes", d=300, draws=32)}
 
 
-def work(size: Size) -> list[Run]:
+def work(preset: RidgeSnrPreset) -> list[Run]:
     """Return the trials of every panel and width; each has all ridges."""
-    return ridge_dots.all_trials(size.settings)
+    return all_trials(preset.settings)
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: RidgeSnrPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return dots, lines over λ for each width and for N/n = ∞, and their minima."""
     panels = {}
-    for name, setting, own in ridge_dots.by_panel(size.settings, rows):
+    for name, setting, own in by_panel(preset.settings, rows):
         psi2 = setting.samples / setting.d
         psi1 = [*(np.array(setting.widths) / setting.d), np.inf]
         theory = limit(setting.problem, setting.regime, psi1=psi1, psi2=psi2, ridge=[0.0, *_LINE])
@@ -82,10 +76,7 @@ def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw a frame for each signal-to-noise ratio; stars are the best ridges, at the left edge where that is 0."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(9.6, 4.4))
+    with canvas(9.6, 4.4) as figure:
         frames = figure.subplots(1, len(data), squeeze=False).flat
         for axes, (name, one) in zip(frames, data.items(), strict=True):
             for i, ratio in enumerate(one["shape"].values):
@@ -103,14 +94,14 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _line(axes: Axes, one: xr.Dataset, i: int, ratio: float, colour: Any) -> None:
+def _line(axes: Axes, panel: xr.Dataset, i: int, ratio: float, colour: Any) -> None:
     label = "N/n = ∞" if np.isinf(ratio) else f"N/n = {ratio:g}"
-    axes.plot(one.line, one.risk_limit[i], color=colour, label=label)
+    axes.plot(panel.line, panel.risk_limit[i], color=colour, label=label)
     if np.isfinite(ratio):
-        dots = one.isel(width=i)
-        axes.errorbar(one.ridge, dots.risk, dots.risk_stderr, linestyle="", marker="o", markersize=4.5, color=colour)
-    ridge = max(float(one.best_ridge[i]), _LINE[0])
-    axes.plot(ridge, one.best_risk[i], marker="*", markersize=13, color=colour, linestyle="", zorder=5, clip_on=False)
+        dots = panel.isel(width=i)
+        axes.errorbar(panel.ridge, dots.risk, dots.risk_stderr, linestyle="", marker="o", markersize=4.5, color=colour)
+    ridge = max(float(panel.best_ridge[i]), _LINE[0])
+    axes.plot(ridge, panel.best_risk[i], marker="*", markersize=13, color=colour, linestyle="", zorder=5, clip_on=False)
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
@@ -122,3 +113,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             zero = float(one.risk_ridgeless[i])
             lines.append(f"{name:<12}{ratio:>6g}{ridge:>14.4g}{float(one.best_risk[i]):>12.4f}{zero:>16.4f}")
     return [*lines, ridge_dots.agreement(data, ("risk", "train"))]
+
+
+_TITLE = "The best ridge at high and at low signal-to-noise ratio (the same)"
+EXPERIMENT = Experiment("ridge-snr", _TITLE, PRESETS, work, data, plot, verdict, place=22)

@@ -10,10 +10,12 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
-from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.pictures import FLOOR, scale_colour, style
+from lazyscope.runs.pictures import FLOOR
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
@@ -22,10 +24,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Size:
+class WideRidgePreset(Preset):
     """Dimension, samples per dimension, widths as N/n, draws, ridges, and the two levels of noise."""
 
-    cost: str
     d: int
     psi2: float = 2.0
     ratios: tuple[float, ...] = (0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5, 5.0, 10.0, 16.0)
@@ -34,31 +35,24 @@ class Size:
     noises: tuple[float, ...] = (0.2, 0.7)
 
     @property
-    def settings(self) -> dict[str, ridge_dots.Setting]:
+    def settings(self) -> dict[str, ridge_dots.RidgeSetting]:
         """What is simulated, a panel for each level of noise."""
-        n = round(self.psi2 * self.d)
-        widths = ridge_dots.widths_at(self.ratios, n)
-        features = RandomFeatures("relu")
-        return {
-            f"τ = {noise:g}": ridge_dots.Setting(
-                LinearTarget(noise=noise), features, self.d, n, widths, self.ridges, self.draws
-            )
-            for noise in self.noises
-        }
+        targets = {f"τ = {noise:g}": LinearTarget(noise=noise) for noise in self.noises}
+        return ridge_dots.settings_of(targets, self.d, self.psi2, self.ratios, self.draws, self.ridges)
 
 
-PRESETS = {"quick": Size("one minute", d=60), "paper": Size("ten minutes", d=200, draws=24)}
+PRESETS = {"quick": WideRidgePreset("one minute", d=60), "paper": WideRidgePreset("ten minutes", d=200, draws=24)}
 
 
-def work(size: Size) -> list[Run]:
+def work(preset: WideRidgePreset) -> list[Run]:
     """Return the trials of every panel and width."""
-    return ridge_dots.all_trials(size.settings)
+    return all_trials(preset.settings)
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: WideRidgePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return lines, dots and the limit N/n = ∞, a panel for each level of noise."""
     panels, lines = {}, ridge_dots.ratios_around_one(0.08, 200.0, 240)
-    for name, setting, own in ridge_dots.by_panel(size.settings, rows):
+    for name, setting, own in by_panel(preset.settings, rows):
         psi2 = setting.samples / setting.d
         widest = limit(setting.problem, setting.regime, psi1=np.inf, psi2=psi2, ridge=list(setting.ridges))
         panels[name] = setting.data(own, lines).assign(risk_widest=("ridge", widest.risk.values))
@@ -67,15 +61,11 @@ def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw a frame for each level of noise, the widest network dotted."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(9.6, 4.3))
+    with canvas(9.6, 4.3) as figure:
         for axes, (name, one) in zip(
             figure.subplots(1, len(data), sharey=True, squeeze=False).flat, data.items(), strict=True
         ):
-            ridges = [float(ridge) for ridge in one.ridge.values]
-            colours = {ridge: scale_colour(i / max(1, len(ridges) - 1)) for i, ridge in enumerate(ridges)}
+            colours = ridge_dots.colours_of(one)
             ridge_dots.draw(axes, one, "risk", colours)
             ridge_dots.threshold(axes)
             for ridge, colour in colours.items():
@@ -107,3 +97,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         else f"Not the widest: {'; '.join(above)}."
     )
     return [*lines, best, ridge_dots.agreement(data)]
+
+
+_TITLE = "At a fixed ridge the widest network is the best (the same)"
+EXPERIMENT = Experiment("wide-ridge", _TITLE, PRESETS, work, data, plot, verdict, place=23)

@@ -1,32 +1,38 @@
-"""From lazy to rich: risk, and how far training leaves its linearisation, against the output scale α.
+"""From lazy to rich: what an output scale α does to a trained network, along training and in the end.
 
-For α → ∞ a network f = α(h − h₀) + c ends where the tangent model of its weights does, for α → 0 at the floor of
-Theorem 3; movement, drift of the tangent kernel and distance to the tangent model fall like 1/α (Chizat, Oyallon and
-Bach 2019).
+f = α(h(W) − h(W₀)) + c moves its weights by O(1/α): for α → ∞ it is its own linearisation, NT, and ends at the risk of
+NT for the same W₀; for α → 0 it forgets W₀ and ends at the floor of Theorem 3 (Chizat, Oyallon and Bach 2019; Montanari
+2019, "lazy limit"). In between, σ = u², the end is a closed form (`exact`, Σ_{i>N}λ_i(B + αK₀)²/‖B‖²).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.checks import FloatArray, positive_numbers, whole_number
+from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.exponents import exponents
-from lazyscope.experiments.wide.lazy_to_rich_numbers import LazyToRichDraw, assemble
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.draws import Draw, computed, exponents, grouped, over_draws, provenance
+from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.limits.flow.curve import flow
 from lazyscope.problems import QuadraticTarget
-from lazyscope.regimes import Trained
-from lazyscope.runs.pictures import LOOKS, RISK, scale_colour, style
-from lazyscope.runs.verbs import exact
+from lazyscope.protocols import SGD
+from lazyscope.regimes import NeuralTangent, Trained
+from lazyscope.runs.pictures import LOOKS, RISK, scale_colour
+from lazyscope.runs.verbs import exact, limit
+from lazyscope.training.sgd import lazy_to_rich as training
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+QUANTITIES = training.QUANTITIES
 _BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
 _SHOWN = {
     "movement": ("weights, ‖W − W₀‖/‖W₀‖", _RED, "D"),
@@ -39,11 +45,129 @@ _NEAR = 0.03  # of a risk
 _FINE = tuple(np.geomspace(0.001, 10_000.0, 15).round(4).tolist())
 
 
+@dataclass(frozen=True, eq=False)
+class LazyToRichDraw(Draw):
+    """One training at one α: what it measures on its way, for one draw of the weights and of the data."""
+
+    problem: QuadraticTarget
+    width: int
+    alpha: float
+    init: float = 1.0
+    protocol: SGD | None = None
+    number: int = 0
+    seed: int = 0
+
+    costs = ("width", "problem.d", "plan.steps")
+
+    @property
+    def label(self) -> str:
+        """A few words for a progress bar."""
+        return f"α = {self.alpha:g}, draw {self.number + 1}"
+
+    @property
+    def plan(self) -> SGD:
+        """The protocol, the usual one for this α where none is given."""
+        return self.protocol or training.plan(self.problem, self.alpha, init=self.init)
+
+    def pieces(self) -> list[LazyToRichDraw]:
+        """Return itself, the protocol written out."""
+        return [replace(self, protocol=self.plan)]
+
+    def compute(self) -> Row:
+        """Train."""
+        regime = Trained(alpha=self.alpha, init=self.init)
+        return {**training.train(self.problem, regime, self.width, self.plan, self.seed, self.number)}
+
+
+def lazy_to_rich(
+    problem: QuadraticTarget,
+    *,
+    width: int,
+    alpha: Any,
+    init: float = 1.0,
+    draws: int = 1,
+    seed: int = 0,
+    protocol: SGD | None = None,
+) -> xr.Dataset:
+    """Return what training with output scale α does, against α and along training, for σ = u².
+
+    Parameters
+    ----------
+    problem
+        A `QuadraticTarget` with B ⪰ 0.
+    width
+        N.
+    alpha
+        Output scales, positive: a sequence, which becomes the dimension `alpha`.
+    init
+        Scale of the initial weights; in the end it counts as init²·α does.
+    draws, seed
+        Independent repetitions, of the weights and of the data.
+    protocol
+        `SGD(…)` with one step size, for every α; by default one that suits α.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over (`alpha`, `point`), means over draws: `risk`, `curvature`, `distance`, `movement`, `drift`, `alignment`
+        (see their `long_name`) and `time` = Σε. Over `alpha`: `end`, the risk when training ends, `end_stderr`, and
+        `exact`, its closed form; `tangent` and `floor`, the risks of NT (same weights) and of Theorem 3.
+
+    Examples
+    --------
+    >>> import lazyscope as ls
+    >>> short = ls.SGD(steps=300, batch=20, step_sizes=(0.005,), decay=())
+    >>> found = lazy_to_rich(ls.QuadraticTarget.exponential(12), width=6, alpha=[3.0, 300.0], protocol=short)
+    >>> bool(found.movement[0, -1] > 10 * found.movement[1, -1])
+    True
+    """
+    if not isinstance(problem, QuadraticTarget):
+        raise NoTheorem.of("This report", "a QuadraticTarget", type(problem).__name__, "Use simulate.")
+    N, draws = whole_number(width, "lazy_to_rich", "width"), whole_number(draws, "lazy_to_rich", "draws")
+    seed = whole_number(seed, "lazy_to_rich", "seed", least=0)
+    scales = np.atleast_1d(positive_numbers(alpha, "lazy_to_rich", "alpha", "Pass scales like [0.1, 1, 10]."))
+    if protocol is not None and len(protocol.step_sizes) != 1:
+        raise InvalidParameter.of("lazy_to_rich", "protocol", "have one step size", protocol.step_sizes)
+    Trained(alpha=float(scales[0]), init=init)
+    work = [LazyToRichDraw(problem, N, float(a), init, protocol, k, seed) for a in scales for k in range(draws)]
+    return assemble(work, computed(work))
+
+
+def assemble(work: list[LazyToRichDraw], rows: list[Row]) -> xr.Dataset:
+    """Return the report of some draws: every α with the same numbers of draws."""
+    import xarray as xr
+
+    first, by_scale = work[0], grouped(work, rows, "alpha")
+    scales = sorted(by_scale)
+    draws = len(by_scale[scales[0]])
+    points = min(len(row["time"]) for row in rows)
+
+    def mean(name: str) -> FloatArray:
+        return np.array([np.mean([row[name][-points:] for row in by_scale[a]], axis=0) for a in scales])
+
+    ends = np.array([[row["risk"][-1] for row in by_scale[a]] for a in scales])
+    variables: dict[str, Any] = {name: (("alpha", "point"), mean(name)) for name in ("time", *QUANTITIES)}
+    mean_end, stderr = over_draws(ends)
+    variables["end"] = ("alpha", mean_end)
+    if draws > 1:
+        variables["end_stderr"] = ("alpha", stderr)
+    same = {"width": first.width, "draws": draws, "seed": first.seed}
+    closed = [float(exact(first.problem, Trained(alpha=a, init=first.init), **same).risk) for a in scales]
+    variables["exact"] = ("alpha", np.array(closed))
+    variables["tangent"] = float(exact(first.problem, NeuralTangent(), **same).risk)
+    variables["floor"] = float(limit(first.problem, Trained(), rho=first.width / first.problem.d).risk)
+    result = xr.Dataset(variables, {"alpha": scales})
+    for name, words in QUANTITIES.items():
+        result[name].attrs["long_name"] = words
+    about = {"problem": str(first.problem), "width": first.width, "draws": draws, "seed": first.seed}
+    citations = "ghorbani2019limitations,chizat2019lazy"
+    return result.assign_attrs(**about, **provenance("lazy-to-rich", "measured", citations, first.seed))
+
+
 @dataclass(frozen=True)
-class Size:
+class LazyToRichPreset(Preset):
     """Dimension, N = d/2, scales, draws, and the scale from which on training counts as lazy."""
 
-    cost: str
     d: int
     draws: int
     alpha: tuple[float, ...] = (0.003, 0.03, 0.3, 3.0, 30.0, 300.0, 1000.0, 3000.0)
@@ -61,40 +185,38 @@ class Size:
 
 
 PRESETS = {
-    "quick": Size("a minute and a half", d=30, draws=4),
-    "paper": Size("about half an hour", d=60, draws=12, alpha=_FINE),
+    "quick": LazyToRichPreset("a minute and a half", d=30, draws=4),
+    "paper": LazyToRichPreset("about half an hour", d=60, draws=12, alpha=_FINE),
 }
 
 
-def work(size: Size) -> list[LazyToRichDraw]:
+def work(preset: LazyToRichPreset) -> list[LazyToRichDraw]:
     """Return one training for each scale and draw."""
     return [
-        LazyToRichDraw(size.problem, size.width, alpha, number=number)
-        for alpha in size.alpha
-        for number in range(size.draws)
+        LazyToRichDraw(preset.problem, preset.width, alpha, number=number)
+        for alpha in preset.alpha
+        for number in range(preset.draws)
     ]
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: LazyToRichPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return what each scale leads to, with exponents at the lazy end; and the first draw along training."""
     import xarray as xr
 
-    found = assemble(work(size), list(rows))
-    lazy = np.array(size.alpha) >= size.lazy
-    last = np.array([[row[name][-1] for row in rows] for name in _SHOWN]).reshape(-1, len(size.alpha), size.draws)
-    slope, spread = exponents(np.array(size.alpha)[lazy], last[:, lazy])
-    line = np.geomspace(size.alpha[0], size.alpha[-1], 60)
-    closed = [float(exact(size.problem, Trained(alpha=a), width=size.width, draws=size.draws).risk) for a in line]
+    found = assemble(work(preset), list(rows))
+    lazy = np.array(preset.alpha) >= preset.lazy
+    last = np.array([[row[name][-1] for row in rows] for name in _SHOWN]).reshape(-1, len(preset.alpha), preset.draws)
+    slope, spread = exponents(np.array(preset.alpha)[lazy], last[:, lazy])
+    line = np.geomspace(preset.alpha[0], preset.alpha[-1], 60)
+    closed = [float(exact(preset.problem, Trained(alpha=a), width=preset.width, draws=preset.draws).risk) for a in line]
     found = found.assign(
-        exact_line=("line", np.array(closed)),
-        exponent=("quantity", slope),
-        exponent_stderr=("quantity", spread),
+        exact_line=("line", np.array(closed)), exponent=("quantity", slope), exponent_stderr=("quantity", spread)
     ).assign_coords(line=line, quantity=list(_SHOWN))
-    found.attrs |= {"d": size.d, "lazy_from": size.lazy, "citations": "chizat2019lazy, ghorbani2019limitations"}
-    first = {alpha: rows[k * size.draws] for k, alpha in enumerate(size.alpha)}
+    found.attrs |= {"d": preset.d, "lazy_from": preset.lazy}
+    first = {alpha: rows[k * preset.draws] for k, alpha in enumerate(preset.alpha)}
     points = found.sizes["point"]
     paths = [
-        flow(size.problem, Trained(alpha=alpha), width=size.width, times=row["time"][-points:]).risk.values
+        flow(preset.problem, Trained(alpha=alpha), width=preset.width, times=row["time"][-points:]).risk.values
         for alpha, row in first.items()
     ]
     training: dict[str, Any] = {
@@ -111,42 +233,39 @@ def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw the risk in the end, what laziness means, and the way there, for every α."""
-    from matplotlib.figure import Figure
-
-    found = data["alpha"]
-    with style():
-        figure = Figure(figsize=(14.4, 4.9))
+    panel = data["alpha"]
+    with canvas(14.4, 4.9) as figure:
         first, second, third = figure.subplots(1, 3)
-        _draw_risk(first, found)
-        _draw_laziness(second, found)
+        _draw_risk(first, panel)
+        _draw_laziness(second, panel)
         _draw_training(third, data["training"])
-        first.set_title(f"Where training ends, d = {found.attrs['d']}, N = d/2")
+        first.set_title(f"Where training ends, d = {panel.attrs['d']}, N = d/2")
         second.set_title("How far it leaves its linearisation")
         third.set_title("On the way there (lines: gradient flow)")
     return figure
 
 
-def _draw_risk(axes: Axes, found: xr.Dataset) -> None:
-    axes.plot(found.line, found.exact_line, color="#333333", label="closed form, endless training")
-    for name, level, below in (("NT", float(found.tangent), False), ("NN", float(found.floor), True)):
+def _draw_risk(axes: Axes, panel: xr.Dataset) -> None:
+    axes.plot(panel.line, panel.exact_line, color="#333333", label="closed form, endless training")
+    for name, level, below in (("NT", float(panel.tangent), False), ("NN", float(panel.floor), True)):
         axes.axhline(level, color=LOOKS[name]["color"], linestyle=(0, (4, 3)), linewidth=1.2)
         words, where = ("NN, Theorem 3", "right") if below else ("NT of the same weights", "left")
-        x = float(found.line[-1] if below else found.line[0])
+        x = float(panel.line[-1] if below else panel.line[0])
         axes.annotate(words, (x, level), xytext=(0, 4), textcoords="offset points", ha=where,
                       color=LOOKS[name]["color"], fontsize=9.5)  # fmt: skip
-    for k, alpha in enumerate(found.alpha.values):
-        axes.errorbar(alpha, found.end[k], found.end_stderr[k], color=_colour(found, k), marker="o", linestyle="",
+    for k, alpha in enumerate(panel.alpha.values):
+        axes.errorbar(alpha, panel.end[k], panel.end_stderr[k], color=_colour(panel, k), marker="o", linestyle="",
                       markersize=7.0, zorder=3, label="SGD, mean ± standard error" if k == 0 else None)  # fmt: skip
     axes.set(xscale="log", xlabel="α, output scale", ylabel=RISK, ylim=(-0.01, None))
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16))
 
 
-def _draw_laziness(axes: Axes, found: xr.Dataset) -> None:
-    alpha = found.alpha.values
-    lazy = alpha >= found.attrs["lazy_from"]
+def _draw_laziness(axes: Axes, panel: xr.Dataset) -> None:
+    alpha = panel.alpha.values
+    lazy = alpha >= panel.attrs["lazy_from"]
     for name, (words, colour, marker) in _SHOWN.items():
-        last = found[name].isel(point=-1).values
-        slope = f"{float(found.exponent.sel(quantity=name)):.2f}".replace("-", "−")
+        last = panel[name].isel(point=-1).values
+        slope = f"{float(panel.exponent.sel(quantity=name)):.2f}".replace("-", "−")
         # in the lazy regime two and two coincide: open markers around full ones leave both to be seen
         open_one = {"markerfacecolor": "none", "markeredgecolor": colour, "markersize": 9.5, "markeredgewidth": 1.3}
         look = open_one if name in ("movement", "distance") else {}
@@ -168,32 +287,36 @@ def _draw_training(axes: Axes, along: xr.Dataset) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, title="dots: SGD, one draw", fontsize=9.5)
 
 
-def _colour(found: xr.Dataset, k: int) -> Any:
-    return scale_colour(k / max(1, found.sizes["alpha"] - 1))
+def _colour(panel: xr.Dataset, k: int) -> Any:
+    return scale_colour(k / max(1, panel.sizes["alpha"] - 1))
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return risks against α beside their closed form and both ends, and the exponents of laziness."""
-    found = data["alpha"]
+    panel = data["alpha"]
     lines = [f"{'α':>8}{'SGD':>20}{'closed form':>13}{'movement':>10}{'drift':>10}{'distance':>10}{'alignment':>11}"]
     wrong = []
-    for k, alpha in enumerate(found.alpha.values):
-        one = found.isel(alpha=k)
+    for k, alpha in enumerate(panel.alpha.values):
+        one = panel.isel(alpha=k)
         last = one.isel(point=-1)
         cell = f"{float(one.end):.5f} ± {float(one.end_stderr):.5f}"
         rest = f"{float(last.movement):>10.4g}{float(last.drift):>10.4g}{float(last.distance):>10.4g}"
         lines.append(f"{alpha:>8g}{cell:>20}{float(one.exact):>13.5f}{rest}{float(last.alignment):>11.4f}")
         if abs(float(one.end / one.exact) - 1.0) > _NEAR:
             wrong.append(f"the closed form at α = {alpha:g}")
-    for name, level, k in (("NN", float(found.floor), 0), ("NT", float(found.tangent), -1)):
-        off = float(found.end[k]) / level - 1.0
-        lines.append(f"α = {float(found.alpha[k]):g} against {name}, {level:.5f}: {off:+.2%}")
+    for name, level, k in (("NN", float(panel.floor), 0), ("NT", float(panel.tangent), -1)):
+        off = float(panel.end[k]) / level - 1.0
+        lines.append(f"α = {float(panel.alpha[k]):g} against {name}, {level:.5f}: {off:+.2%}")
         if abs(off) > _NEAR:
             wrong.append(f"the end at {name}")
     for name in _SHOWN:
-        one = found.sel(quantity=name)
+        one = panel.sel(quantity=name)
         lines.append(f"{name} ∝ α^{float(one.exponent):.3f} ± {float(one.exponent_stderr):.3f} (declared −1)")
         if abs(float(one.exponent) + 1.0) > _TOLERANCE + 2.0 * float(one.exponent_stderr):
             wrong.append(f"the exponent of {name}")
     told = f"Both ends are within {_NEAR:.0%} of NT and NN, every α of its closed form, and laziness falls like 1/α."
     return [*lines, told if not wrong else f"Not as predicted: {', '.join(wrong)}."]
+
+
+_TITLE = "Risk and laziness against the output scale α, from NT to NN (Thermodynamic limits, Lazy training)"
+EXPERIMENT = Experiment("lazy-to-rich", _TITLE, PRESETS, work, data, plot, verdict, place=61, report=lazy_to_rich)

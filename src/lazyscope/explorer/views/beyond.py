@@ -162,7 +162,7 @@ class Coupling(Call):
 
     def run(self) -> Any:
         """Measure it."""
-        from lazyscope.experiments.beyond.coupling_numbers import coupling
+        from lazyscope.experiments.beyond.coupling import coupling
 
         return coupling(**self.arguments)
 
@@ -200,7 +200,7 @@ def plan(state: BeyondState, fidelity: Drawn) -> Plan:
         call = Coupling("simulate", problem, regime, "", arguments)
         shown = [(role, name, 0, key) for key, (name, role) in _PIECES.items()]
         tasks.append(Task(call, f"m = {m}", shown, lambda result: result.width))
-    python = ["from lazyscope.experiments.beyond.coupling_numbers import coupling", ""]
+    python = ["from lazyscope.experiments.beyond.coupling import coupling", ""]
     python += [*dictionary("dots", {task.name: task.call for task in tasks})]
     python += ["for name, dot in dots.items():", '    print(name, dot["size"].to_series().to_dict())']
     source = "; ".join(f"print({task.call.source()}.to_dataframe())" for task in tasks)

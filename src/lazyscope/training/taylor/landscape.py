@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -62,6 +63,10 @@ class Inequality:
 @dataclass(frozen=True)
 class Landscape:
     """Lemma 1 (`clean`), Theorem 2 (`network`) and Corollary 3 (`regularized`) at one point, and OPT."""
+
+    claim: ClassVar[str] = "report landscape"
+    theorem: ClassVar[str] = "Lemma 1, Theorem 2, Corollary 3"
+    citations: ClassVar[str] = "bai2020beyond"
 
     clean: Inequality
     network: Inequality

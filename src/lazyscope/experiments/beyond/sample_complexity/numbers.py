@@ -19,9 +19,9 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.evidence.work import Measurement, Row
-from lazyscope.experiments.beyond.learners import KERNELS, LEARNERS, error
-from lazyscope.experiments.exponents import computed
+from lazyscope.evidence.work import Row
+from lazyscope.experiments.beyond.sample_complexity.learners import KERNELS, LEARNERS, error
+from lazyscope.experiments.frame.draws import Draw, computed, provenance
 from lazyscope.problems import RidgeMonomial, SparseParity
 
 if TYPE_CHECKING:
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 _TESTED = 4000
 _RATIO = sqrt(2.0)
 _CONFIDENCE = 0.95
+_THEOREM = "§5.2: Theorems 6 and 7; Wei et al. (2019) for the tangent kernel"
 
 
 @dataclass(frozen=True, eq=False)
-class SampleComplexityDraw(Measurement):
+class SampleComplexityDraw(Draw):
     """One data set and one learner: the error as n grows, until it is at most `level`, or n is at `most`.
 
     `width` is m of a trained learner, and means nothing to a kernel.
@@ -47,6 +48,8 @@ class SampleComplexityDraw(Measurement):
     number: int = 0
     seed: int = 0
 
+    words = "{0.learner}, d = {0.problem.d}"
+
     def __post_init__(self) -> None:
         if self.learner not in LEARNERS:
             must = f"be one of {', '.join(LEARNERS)}"
@@ -56,13 +59,8 @@ class SampleComplexityDraw(Measurement):
             raise InvalidParameter.of("SampleComplexityDraw", "level", must, f"{self.level:g}")
 
     @property
-    def label(self) -> str:
-        """A few words for a progress bar."""
-        return f"{self.learner}, d = {self.problem.d}"
-
-    @property
     def size(self) -> int:
-        """What tells long work from short: kernels of d² samples, then networks of d."""
+        """A rough cost, used to start long tasks first: kernels see d² samples, networks d."""
         d = self.problem.d
         return d**4 if self.learner in KERNELS else 500 * d**2
 
@@ -191,8 +189,7 @@ def assemble(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row]) -> xr.Da
     for i, name in enumerate(("exponent", "exponent_stderr", "exponent_low", "exponent_high")):
         variables[name] = ("learner", fits[:, i])
     attributes = {
-        "theorem": "§5.2: Theorems 6 and 7; Wei et al. (2019) for the tangent kernel",
-        "citations": "bai2020beyond",
+        **provenance("sample-complexity", _THEOREM, "bai2020beyond", first.seed),
         "problem": type(first.problem).__name__,
         "level": first.level,
         "width": first.width,

@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.beyond.learners import LEARNERS
-from lazyscope.experiments.beyond.sample_complexity_numbers import SampleComplexityDraw, assemble, curves, gain
+from lazyscope.experiments.beyond.sample_complexity.learners import LEARNERS
+from lazyscope.experiments.beyond.sample_complexity.numbers import (
+    SampleComplexityDraw,
+    assemble,
+    curves,
+    gain,
+    sample_complexity,
+)
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.problems import RidgeMonomial, SparseParity
-from lazyscope.runs.pictures import LOOKS, style
+from lazyscope.runs.pictures import LOOKS
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -35,10 +43,9 @@ _CORE = ("NTK", "quadratic model", "randomised network", "trained network")
 
 
 @dataclass(frozen=True)
-class Size:
+class SampleComplexityPreset(Preset):
     """Dimensions and data sets of both problems, the learners, and where the costly kernels end."""
 
-    cost: str
     xor: tuple[int, ...]
     monomial: tuple[int, ...]
     draws: int = 3
@@ -51,8 +58,8 @@ class Size:
 
 
 PRESETS = {
-    "quick": Size("a minute and a half", (16, 32, 64, 96), (16, 32, 64)),
-    "paper": Size(
+    "quick": SampleComplexityPreset("a minute and a half", (16, 32, 64, 96), (16, 32, 64)),
+    "paper": SampleComplexityPreset(
         "seven minutes",
         (16, 24, 32, 48, 64, 96),
         (16, 24, 32, 48, 64),
@@ -64,55 +71,52 @@ PRESETS = {
 }
 
 
-def _xor(size: Size) -> list[SampleComplexityDraw]:
+def _xor(preset: SampleComplexityPreset) -> list[SampleComplexityDraw]:
     return [
-        SampleComplexityDraw(SparseParity(d), learner, 0.05, size.width, size.most, number)
-        for learner in size.learners
-        for d in size.xor
-        if learner in _CORE or d <= size.costly
-        for number in range(size.draws)
+        SampleComplexityDraw(SparseParity(d), learner, 0.05, preset.width, preset.most, number)
+        for learner in preset.learners
+        for d in preset.xor
+        if learner in _CORE or d <= preset.costly
+        for number in range(preset.draws)
     ]
 
 
-def _monomial(size: Size) -> list[SampleComplexityDraw]:
+def _monomial(preset: SampleComplexityPreset) -> list[SampleComplexityDraw]:
     """α = 1/√3 gives (βᵀx)² the mean square 1 of a label."""
     return [
         SampleComplexityDraw(
             RidgeMonomial(d, 2, alpha=3**-0.5),
             learner,
             0.2,
-            size.randomized_width if learner == "randomised network" else size.width,
-            size.most,
+            preset.randomized_width if learner == "randomised network" else preset.width,
+            preset.most,
             number,
         )
         for learner in _CORE
-        if learner in size.learners
-        for d in size.monomial
-        for number in range(size.monomial_draws)
+        if learner in preset.learners
+        for d in preset.monomial
+        for number in range(preset.monomial_draws)
     ]
 
 
-def work(size: Size) -> list[SampleComplexityDraw]:
+def work(preset: SampleComplexityPreset) -> list[SampleComplexityDraw]:
     """Return one draw for each problem, learner, d and data set."""
-    return _xor(size) + _monomial(size)
+    return _xor(preset) + _monomial(preset)
 
 
-def data(size: Size, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: SampleComplexityPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return n(d) with exponents for both problems, and the error against n in the largest dimension of 2-XOR."""
-    xor, monomial = _xor(size), _monomial(size)
+    xor, monomial = _xor(preset), _monomial(preset)
     return {
         "xor": assemble(xor, rows[: len(xor)]),
         "monomial": assemble(monomial, rows[len(xor) :]),
-        "curves": curves(xor, rows[: len(xor)], max(size.xor)),
+        "curves": curves(xor, rows[: len(xor)], max(preset.xor)),
     }
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw n(d) for both problems, fits as lines and slopes 1 and 2 beside them; error against n on the right."""
-    from matplotlib.figure import Figure
-
-    with style():
-        figure = Figure(figsize=(14.4, 4.9))
+    with canvas(14.4, 4.9) as figure:
         for axes, panel in zip(figure.subplots(1, 3), ("xor", "monomial", "curves"), strict=True):
             if panel == "curves":
                 _curves(axes, data[panel], float(data["xor"].attrs["level"]))
@@ -121,48 +125,44 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _needed(axes: Axes, found: xr.Dataset, title: str) -> None:
-    from matplotlib.ticker import NullFormatter, StrMethodFormatter
-
-    d = found.d.values.astype(float)
-    for name in found.learner.values.tolist():
-        one = found.sel(learner=name)
+def _needed(axes: Axes, panel: xr.Dataset, title: str) -> None:
+    d = panel.d.values.astype(float)
+    for name in panel.learner.values.tolist():
+        at = panel.sel(learner=name)
         colour, marker = _LOOKS[name]
-        half = float(one.exponent_high - one.exponent_low) / 2
-        label = f"{name}: d$^{{{float(one.exponent):.2f} \\pm {half:.2f}}}$"
-        kept = np.isfinite(one.needed.values)
+        half = float(at.exponent_high - at.exponent_low) / 2
+        label = f"{name}: d$^{{{float(at.exponent):.2f} \\pm {half:.2f}}}$"
+        kept = np.isfinite(at.needed.values)
         if not np.any(kept):
             continue  # the verdict says who did not reach the level
-        error = one.needed.values * np.nan_to_num(one.needed_stderr.values)
-        axes.errorbar(d[kept], one.needed[kept], error[kept], color=colour, marker=marker, linestyle="", label=label)
-        middle = np.exp(np.mean(np.log(one.needed.values[kept])))
+        error = at.needed.values * np.nan_to_num(at.needed_stderr.values)
+        axes.errorbar(d[kept], at.needed[kept], error[kept], color=colour, marker=marker, linestyle="", label=label)
+        middle = np.exp(np.mean(np.log(at.needed.values[kept])))
         center = np.exp(np.mean(np.log(d[kept])))
-        axes.plot(d[kept], middle * (d[kept] / center) ** float(one.exponent), color=colour, linewidth=1.1)
+        axes.plot(d[kept], middle * (d[kept] / center) ** float(at.exponent), color=colour, linewidth=1.1)
     ends = d[[0, -1]]
     # references through the outer corners, clear of the dots
-    top, bottom = float(np.nanmax(found.needed[:, 0])) * 1.8, float(np.nanmin(found.needed[:, 0])) / 1.9
+    top, bottom = float(np.nanmax(panel.needed[:, 0])) * 1.8, float(np.nanmin(panel.needed[:, 0])) / 1.9
     for start, power, words in ((top, 2, "d²"), (bottom, 1, "d")):
         axes.plot(ends, start * (ends / ends[0]) ** power, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
         axes.annotate(words, (ends[-1], start * (ends[-1] / ends[0]) ** power), color="#666666", xytext=(5, -4),
                       textcoords="offset points")  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="d, inputs", ylabel="n, samples needed", title=title)
     axes.set_xticks(d)
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, title="fitted exponent, 95%")
 
 
-def _curves(axes: Axes, found: xr.Dataset, level: float) -> None:
-    from matplotlib.ticker import NullFormatter
-
-    for name in found.learner.values.tolist():
+def _curves(axes: Axes, panel: xr.Dataset, level: float) -> None:
+    for name in panel.learner.values.tolist():
         colour, marker = _LOOKS[name]
-        one = found.sel(learner=name)
+        one = panel.sel(learner=name)
         axes.plot(one.samples, np.maximum(one.error, 1e-3), color=colour, marker=marker, label=name)
     axes.axhline(level, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
     axes.set(xscale="log", yscale="log", xlabel="n, samples", ylabel="share misclassified")
-    axes.set_title(f"2-XOR at d = {found.attrs['d']}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_title(f"2-XOR at d = {panel.attrs['d']}")
+    axes.xaxis.set_minor_formatter("")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, title="mean over data sets")
 
 
@@ -184,12 +184,18 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*lines, f"2-XOR: exponents smaller than the NTK's by {told}: at least {_GAP:g}."]
 
 
-def _head(found: xr.Dataset) -> str:
-    return f"{'n(d)':<20}" + "".join(f"{f'd = {d}':>9}" for d in found.d.values) + f"{'exponent, 95%':>22}{'gain':>7}"
+def _head(panel: xr.Dataset) -> str:
+    return f"{'n(d)':<20}" + "".join(f"{f'd = {d}':>9}" for d in panel.d.values) + f"{'exponent, 95%':>22}{'gain':>7}"
 
 
-def _line(found: xr.Dataset, name: str) -> str:
-    one: Any = found.sel(learner=name)
-    numbers = "".join(f"{value:>9.0f}" if np.isfinite(value) else f"{'–':>9}" for value in one.needed.values)
-    interval = f"{float(one.exponent):.2f} [{float(one.exponent_low):.2f}, {float(one.exponent_high):.2f}]"
-    return f"{name:<20}{numbers}{interval:>22}{gain(found, name)[0]:>7.2f}"
+def _line(panel: xr.Dataset, name: str) -> str:
+    at: Any = panel.sel(learner=name)
+    numbers = "".join(f"{value:>9.0f}" if np.isfinite(value) else f"{'–':>9}" for value in at.needed.values)
+    interval = f"{float(at.exponent):.2f} [{float(at.exponent_low):.2f}, {float(at.exponent_high):.2f}]"
+    return f"{name:<20}{numbers}{interval:>22}{gain(panel, name)[0]:>7.2f}"
+
+
+_TITLE = "Samples needed against d: kernels, the quadratic model and networks (the same, §5.2)"
+EXPERIMENT = Experiment(
+    "sample-complexity", _TITLE, PRESETS, work, data, plot, verdict, place=35, report=sample_complexity
+)

@@ -1,10 +1,11 @@
-"""Traces of SGD: those of the verbs for the same weights, and shares that add up to the risk."""
+"""Traces of SGD are those of the verbs for the same weights, and the verdict names what is far from its line."""
 
 import numpy as np
 import pytest
 
 import lazyscope as ls
-from lazyscope.experiments.dynamics.traces import StairsDraw, TraceDraw, assemble
+from lazyscope.experiments.dynamics import flow
+from lazyscope.experiments.dynamics.flow import TraceDraw, assemble
 from lazyscope.limits.sgd.finite_step import finite_step
 
 TARGET = ls.QuadraticTarget.exponential(20)
@@ -33,26 +34,25 @@ def test_means_times_and_what_is_far():
     assert float(found.z.max()) < 3.0 < float(assemble(draws, moved).z.max())
 
 
-def test_the_share_of_the_only_direction_bounds_the_risk():
-    """One neuron in one dimension: the risk is 2(g − b)² + (g + c)², the first part of it (1 − share)²."""
-    target = ls.QuadraticTarget([0.3])
-    plan = ls.SGD(steps=3000, batch=50, step_sizes=(0.01,), decay=(), test=1, second_layer="fixed")
-    row = StairsDraw(target, 1, 1, plan, init=0.03).compute()
-    share = row["learned"][:, 0]
-    assert share[0] < 0.05 and share[-1] == pytest.approx(1.0, abs=0.01)
-    assert np.all(row["risk"] >= (1.0 - share) ** 2 - 1e-6)  # the offset can only add
-    assert row["risk"][-1] < 1e-3 and row["time"][-1] == pytest.approx(30.0)
-
-
-def test_staircases_start_from_the_weights_of_the_flow():
-    target = ls.QuadraticTarget([2.0, 1.0, 0.0, 0.0, 0.0])
-    plan = ls.SGD(steps=200, batch=2000, step_sizes=(1e-3,), decay=(), test=1, second_layer="fixed")
-    row = StairsDraw(target, 3, 2, plan, init=0.5, number=4).compute()
-    path = ls.flow(target, ls.Trained(init=0.5), width=3, times=row["time"], second_layer="fixed", tolerance=1e-6)
-    assert np.allclose(row["learned"], path.learned.values[:, :2], atol=0.02)
-    assert np.allclose(row["risk"], path.risk, atol=0.02)
-
-
 def test_two_step_sizes_are_refused():
     with pytest.raises(ls.InvalidParameter, match="have one step size"):
         TraceDraw(TARGET, ls.Trained(), 8, ls.SGD(steps=10)).compute()
+
+
+def test_flow_has_a_trace_for_every_width_and_step_size(tiny):
+    widths, steps = tiny("flow").panels["widths"], tiny("flow").panels["steps"]
+    assert widths.regime.values.tolist() == ["NT", "NN"] and widths.width.values.tolist() == [10, 10]
+    assert steps.width.values.tolist() == [10] * 4 and set(steps.step_size.values) == {0.01, 0.02}
+    assert np.all(widths.floor <= widths.flow.isel(point=-1) + 1e-6)  # the flow has not ended yet
+    added = [float(steps.added_predicted[k, -1]) for k in range(4)]
+    assert 0.0 < added[0] < added[1] and 0.0 < added[2] < added[3]  # larger steps, more noise
+
+
+def test_flow_says_what_is_far(tiny):
+    right = {name: data.copy(deep=True) for name, data in tiny("flow").panels.items()}
+    for name in ("widths", "steps"):
+        right[name]["z"] = np.minimum(right[name].z, 2.0)
+    assert flow.verdict(right)[-1].startswith("SGD lies on the prediction: all ")
+    right["steps"]["z"][1, 3] = 7.0
+    assert "differ: 1 of 4 traces" in flow.verdict(right)[-1]
+    assert flow.verdict(right)[-3].endswith("7.0")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazyscope.errors import NoTheorem
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.design import Panel, Series, line_at
+from lazyscope.experiments.lazy.design import Panel, Place, Series, line_at
 from lazyscope.runs import verbs
 from lazyscope.runs.assembly import assemble
 from lazyscope.runs.side_by_side import agreement
@@ -19,8 +19,8 @@ from lazyscope.runs.side_by_side import agreement
 if TYPE_CHECKING:
     import xarray as xr
 
-Rows = Callable[[str, Literal["exact", "simulate"], int], Sequence[Row]]
-"""The rows of a cross or of a dot, draw by draw, given its series, fidelity and width."""
+Rows = Mapping[Place, Sequence[Row]]
+"""The rows of each cross and of each dot, draw by draw."""
 
 AT_A_WIDTH = {
     "limit_at_width": "limit at ρ = N/d",
@@ -42,26 +42,26 @@ def panel_data(panel: Panel, rows: Rows) -> xr.Dataset:
     """Put the series of a panel side by side; NaN where a series has no line, cross, dot or trace."""
     import xarray as xr
 
-    some = [_series(panel, one, rows) for one in panel.series]
+    parts = [_series(panel, series, rows) for series in panel.series]
     whole = xr.concat(
-        some, "series", data_vars="all", coords="minimal", compat="override", join="outer", combine_attrs="drop"
-    ).assign_coords(series=[one.label for one in panel.series])
+        parts, "series", data_vars="all", coords="minimal", compat="override", join="outer", combine_attrs="drop"
+    ).assign_coords(series=[series.label for series in panel.series])
     if panel.floor:
         whole = whole.assign(bayes=verbs.bayes(panel.problem).risk)
     for name, text in AT_A_WIDTH.items():
         whole[name].attrs["long_name"] = text
-    theorems = [f"{one.label}: {data.attrs['rests']}" for one, data in zip(panel.series, some, strict=True)]
+    theorems = [f"{one.label}: {part.attrs['rests']}" for one, part in zip(panel.series, parts, strict=True)]
     return whole.assign_attrs(
         title=panel.title,
         problem=str(panel.problem),
         d=panel.problem.d,
         seed=panel.seed,
         theorems="\n".join(theorems),
-        citations=",".join(dict.fromkeys(key for data in some for key in data.attrs["citations"].split(","))),
+        citations=",".join(dict.fromkeys(key for part in parts for key in part.attrs["citations"].split(","))),
     )
 
 
-def _series(panel: Panel, one: Series, rows: Rows) -> xr.Dataset:
+def _series(panel: Panel, series: Series, rows: Rows) -> xr.Dataset:
     """Return the line, the crosses, the dots and the traces of one series, and what each rests on."""
     import xarray as xr
 
@@ -69,23 +69,23 @@ def _series(panel: Panel, one: Series, rows: Rows) -> xr.Dataset:
     values = {name: np.full(len(widths), np.nan) for name in AT_A_WIDTH}
     line, sources, traces = np.full(len(rho), np.nan), {}, {}
     with suppress(NoTheorem):
-        sources["line"] = verbs.limit(panel.problem, one.regime, rho=rho)
+        sources["line"] = verbs.limit(panel.problem, series.regime, rho=rho)
         line = sources["line"].risk.values
         ratios = np.divide(widths, panel.problem.d)
-        values["limit_at_width"] = verbs.limit(panel.problem, one.regime, rho=ratios).risk.values
+        values["limit_at_width"] = verbs.limit(panel.problem, series.regime, rho=ratios).risk.values
     for i, N in enumerate(widths):
-        crosses, dots = panel.draws(one, "exact", N), panel.draws(one, "simulate", N)
+        crosses, dots = panel.draws(series, "exact", N), panel.draws(series, "simulate", N)
         if crosses:
-            exact = sources["crosses"] = assemble(crosses, rows(one.label, "exact", N))
+            exact = sources["crosses"] = assemble(crosses, rows[panel.name, series.label, "exact", N])
             _note(values, i, "exact", exact, len(crosses))
         if dots:
-            dot = sources["dots"] = assemble(dots, rows(one.label, "simulate", N))
+            dot = sources["dots"] = assemble(dots, rows[panel.name, series.label, "simulate", N])
             _note(values, i, "simulated", dot, len(dots))
             values["step_size"][i] = _value(dot, "step_size_best")
             if "trace" in dot:
                 traces[i] = dot
         if crosses and dots:
-            for name, value in _agreement(exact, dot, crosses, rows(one.label, "exact", N)).items():
+            for name, value in _agreement(exact, dot, crosses, rows[panel.name, series.label, "exact", N]).items():
                 values[name][i] = value
     at_width = {name: ("width", value) for name, value in values.items()}
     cited = (key for source in sources.values() for key in source.attrs["citations"].split(","))
@@ -116,8 +116,8 @@ def _agreement(exact: xr.Dataset, dot: xr.Dataset, crosses: Sequence[Run], rows:
         first = assemble(crosses[:1], rows[:1]) if "stderr" in exact else exact
         return {"difference": _value(dot, "risk") - _value(first, "risk"), "finite_size": _value(dot, "finite_size")}
     paired = assemble(crosses[:draws], rows[:draws]) if len(crosses) > draws and "stderr" in exact else exact
-    found = agreement(paired, dot)
-    return {name: _value(found, name) for name in ("difference", "stderr", "finite_size", "z")}
+    judged = agreement(paired, dot)
+    return {name: _value(judged, name) for name in ("difference", "stderr", "finite_size", "z")}
 
 
 def _traces(traces: dict[int, xr.Dataset], widths: Sequence[int]) -> dict[str, Any]:

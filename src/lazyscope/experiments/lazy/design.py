@@ -1,20 +1,32 @@
-"""The plan of a figure: panels of series, each with its line (`limit`), crosses (`exact`) and dots (`simulate`)."""
+"""What the figures of Limitations of Lazy Training share: panels of series, and an experiment made of them.
+
+A series has its line (`limit`), crosses (`exact`) and dots (`simulate`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from lazyscope.checks import whole_numbers
 from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame import drawing
+from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.problems import SizedProblem
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 
-SEED = 0
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+Place = tuple[str, str, Literal["exact", "simulate"], int]
+"""Panel, series, fidelity and width: where a cross or a dot belongs."""
+
 RATIOS = (0.1, 0.15, 0.25, 0.4, 0.65, 1.0, 2.0, 4.5, 10.0)
 
 
@@ -32,8 +44,8 @@ class Dots:
 
 
 @dataclass(frozen=True)
-class Preset:
-    """The size of a figure: dimension, dots of each regime, and what it costs, in words for the help.
+class PanelsPreset(Preset):
+    """The size of a figure: dimension, and the dots of each regime.
 
     Crosses have `draws` draws at N/d in `ratios`, and at the widths of the dots. `widest` is N/d up to which `exact`
     descends on networks other than σ = u², at N²d a step, from `restarts` starts.
@@ -43,26 +55,25 @@ class Preset:
     fitted: Dots
     tangent: Dots
     trained: Dots
-    cost: str
     ratios: tuple[float, ...] = RATIOS
     draws: int = 10
     widest: float = 4.5
     restarts: int = 1
 
     @classmethod
-    def paper(cls, cost: str, widths: tuple[int, ...] = (45, 225, 450, 4500)) -> Preset:
+    def paper(cls, cost: str, widths: tuple[int, ...] = (45, 225, 450, 4500)) -> PanelsPreset:
         """Return the paper's protocol (§4): d = 450, fits of 5·10⁵ samples over ten draws, SGD in a single run.
 
-        >>> Preset.paper("hours").fitted.widths
+        >>> PanelsPreset.paper("hours").fitted.widths
         (45, 450, 4500)
         """
         fits = tuple(N for N in (45, 450, 4500) if N in widths)
         return cls(d=450, fitted=Dots(fits, 10), tangent=Dots(widths, 1), trained=Dots(widths, 1), cost=cost)
 
-    def at(self, widths: Any) -> Preset:
+    def at(self, widths: Any) -> PanelsPreset:
         """Return the same with dots at other widths.
 
-        >>> Preset.paper("hours").at([90]).tangent.widths
+        >>> PanelsPreset.paper("hours").at([90]).tangent.widths
         (90,)
         """
         chosen = tuple(sorted(set(whole_numbers(widths, "lazyscope figure", "--width").ravel().tolist())))
@@ -89,7 +100,7 @@ class Panel:
     problem: SizedProblem
     series: tuple[Series, ...]
     floor: bool = False
-    seed: int = field(default=SEED)
+    seed: int = 0
 
     def draws(self, series: Series, fidelity: Literal["exact", "simulate"], N: int) -> list[Run]:
         """Return the draws of one cross or of one dot; none where there is no such thing."""
@@ -105,13 +116,21 @@ class Panel:
     @property
     def widths(self) -> list[int]:
         """All widths of the panel, ascending."""
-        return sorted({N for one in self.series for N in (*one.crosses, *one.dots.widths)})
+        return sorted({N for series in self.series for N in (*series.crosses, *series.dots.widths)})
+
+    def places(self) -> Iterator[tuple[Place, list[Run]]]:
+        """Yield every cross and dot, with its draws."""
+        fidelities: tuple[Literal["exact", "simulate"], ...] = ("exact", "simulate")
+        for series in self.series:
+            for fidelity in fidelities:
+                for N in self.widths:
+                    yield (self.name, series.label, fidelity, N), self.draws(series, fidelity, N)
 
 
-def crosses_at(preset: Preset, dots: Dots) -> list[int]:
+def crosses_at(preset: PanelsPreset, dots: Dots) -> list[int]:
     """Return the widths of the crosses of a regime, from d/10 to 10d.
 
-    >>> paper = Preset.paper("hours")
+    >>> paper = PanelsPreset.paper("hours")
     >>> crosses_at(paper, paper.fitted)
     [45, 68, 112, 180, 292, 450, 900, 2025, 4500]
     """
@@ -124,7 +143,7 @@ def line_at(d: int) -> list[float]:
 
 
 def regimes(
-    problem: SizedProblem, preset: Preset, activation: str = "square", optimal: bool = True
+    problem: SizedProblem, preset: PanelsPreset, activation: str = "square", optimal: bool = True
 ) -> tuple[Series, ...]:
     """Return the series of a panel: RF with isotropic (and with optimal) weights, NT and NN.
 
@@ -148,11 +167,54 @@ def regimes(
 
     return (
         *(Series(label, law, drawn(preset.fitted, np.inf), preset.fitted) for label, law in laws),
-        Series(
-            "NT",
-            NeuralTangent(activation),
-            drawn(preset.tangent, problem.d if square else np.inf),
-            preset.tangent,
-        ),
+        Series("NT", NeuralTangent(activation), drawn(preset.tangent, problem.d if square else np.inf), preset.tangent),
         Series("NN", Trained(activation), descended(preset.trained), preset.trained),
+    )
+
+
+def experiment_of(
+    name: str,
+    title: str,
+    place: int,
+    presets: Mapping[str, PanelsPreset],
+    panels: Callable[[PanelsPreset], tuple[Panel, ...]],
+    lowest: float,
+) -> Experiment[PanelsPreset]:
+    """Return the experiment that computes some panels; its dots can be moved, and taken from reference runs.
+
+    One panel is drawn with its traces beside it, several are small multiples; axes begin at the `lowest` risk.
+    """
+    from lazyscope.experiments.lazy import collect, tables
+
+    def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+        if len(data) > 1:
+            return drawing.small_multiples(data, columns=3, lowest=lowest)
+        return drawing.two_frames(next(iter(data.values())), lowest=lowest)
+
+    def places(preset: PanelsPreset) -> list[tuple[Place, list[Run]]]:
+        return [at for panel in panels(preset) for at in panel.places()]
+
+    def data(preset: PanelsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+        left = iter(rows)
+        own = {at: [next(left) for _ in draws] for at, draws in places(preset)}
+        return {panel.name: collect.panel_data(panel, own) for panel in panels(preset)}
+
+    def tasks(preset: PanelsPreset) -> list[dict[str, Any]]:
+        names = ("panel", "series", "fidelity", "width")
+        numbered = ((at, number) for at, draws in places(preset) for number in range(len(draws)))
+        return [{**dict(zip(names, at, strict=True)), "draw": number} for at, number in numbered]
+
+    return Experiment(
+        name,
+        title,
+        presets,
+        work=lambda preset: [draw for _, draws in places(preset) for draw in draws],
+        data=data,
+        plot=plot,
+        verdict=tables.verdict,
+        place=place,
+        at_widths=PanelsPreset.at,
+        borrows=True,
+        tasks=tasks,
+        rows=tables.long_rows,
     )

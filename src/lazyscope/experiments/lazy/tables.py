@@ -1,4 +1,4 @@
-"""The numbers of a figure as rows: for a CSV file, for the table on the terminal, and the verdict on its dots."""
+"""The numbers of a panel as rows: for a CSV file, for the table on the terminal, and the verdict on its dots."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.experiments.frame.collect import AT_A_WIDTH
+from lazyscope.experiments.lazy.collect import AT_A_WIDTH
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,9 +19,9 @@ def at_widths(data: xr.Dataset) -> list[dict[str, Any]]:
     """Return a row for each series and width of a panel that has a cross or a dot, None where there is no number."""
     table = []
     for label in data.series.values.tolist():
-        one = data.sel(series=label)
+        at = data.sel(series=label)
         for i, N in enumerate(data.width.values.tolist()):
-            numbers = {name: _number(one[name][i]) for name in AT_A_WIDTH}
+            numbers = {name: _number(at[name][i]) for name in AT_A_WIDTH}
             if numbers["exact"] is not None or numbers["simulated"] is not None:
                 table.append({"regime": label, "width": N, "rho": N / data.attrs["d"], **numbers})
     return table
@@ -82,9 +82,55 @@ def outliers(panels: Mapping[str, xr.Dataset]) -> tuple[int, list[str]]:
     return compared, far
 
 
-def verdict(panels: Mapping[str, xr.Dataset]) -> str:
-    """Return in one line whether the dots agree with `exact`."""
+def verdict(panels: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return the three fidelities at each cross and dot, what lies between them, and whether it may."""
+    lines = []
+    for data in panels.values():
+        lines += [data.attrs["title"], data.attrs["problem"], *_table(data)]
+        if "bayes" in data:
+            lines.append(f"Bayes risk, which nothing beats: {float(data.bayes):.4f}")
+        lines += data.attrs["theorems"].split("\n")
+    lines.append(
+        "No ± where nothing is drawn, or once. z: the difference beyond the finite-size term, in standard errors."
+    )
     compared, far = outliers(panels)
+    rule = "3 standard errors plus the finite-size term"
     if not far:
-        return f"all {compared} dots within 3 standard errors plus the finite-size term"
-    return f"{len(far)} of {compared} dots beyond 3 standard errors plus the finite-size term: {'; '.join(far)}"
+        return [*lines, f"all {compared} dots within {rule}"]
+    return [*lines, f"{len(far)} of {compared} dots beyond {rule}: {'; '.join(far)}"]
+
+
+_COLUMNS = ("regime", "N", "N/d", "limit", "exact", "simulated", "difference", "finite size", "z")
+
+
+def _table(data: xr.Dataset) -> list[str]:
+    """Return a line for each cross and dot under the names of the columns; a blank line tells series apart."""
+    cells: list[tuple[str, ...]] = [_COLUMNS]
+    label = ""
+    for row in at_widths(data):
+        if label and row["regime"] != label:
+            cells.append(("",) * len(_COLUMNS))
+        difference = None if row["difference"] is None else round(row["difference"], 4) + 0.0  # + 0.0: no −0.0000
+        cells.append(
+            (
+                row["regime"] if row["regime"] != label else "",
+                f"{row['width']}",
+                f"{row['rho']:.5g}",
+                _cell(row["limit_at_width"], ".4f"),
+                *(_cell(row[name], ".4f") + _cell(row[f"{name}_stderr"], ".4f", " ± ") for name in _COLUMNS[4:6]),
+                _cell(difference, "+.4f"),
+                _cell(row["finite_size"], ".4f"),
+                _cell(row["z"], ".1f"),
+            )
+        )
+        label = row["regime"]
+    wide = [max(len(line[i]) for line in cells) for i in range(len(_COLUMNS))]
+    text = [
+        "   ".join([line[0].ljust(wide[0]), *(cell.rjust(w) for cell, w in zip(line[1:], wide[1:], strict=True))])
+        for line in cells
+    ]
+    return [text[0], "─" * len(text[0]), *text[1:]]
+
+
+def _cell(value: float | None, how: str, before: str = "") -> str:
+    return "" if value is None else f"{before}{value:{how}}"

@@ -1,0 +1,106 @@
+"""Draws: work that is repeated, and what is made of its rows: means, standard errors, exponents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from operator import attrgetter
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from lazyscope.checks import FloatArray
+from lazyscope.evidence.work import Measurement, Row, Work
+from lazyscope.progress import report
+
+D = TypeVar("D", bound=Work)
+
+
+class Draw(Measurement):
+    """One draw, a frozen dataclass: `words` with its fields in place is its label, the product of `costs` its size."""
+
+    words: ClassVar[str]
+    costs: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def label(self) -> str:
+        """A few words for a progress bar."""
+        return self.words.format(self)
+
+    @property
+    def size(self) -> int:
+        """A rough cost, used to start long tasks first."""
+        return prod(int(attrgetter(name)(self)) for name in self.costs)
+
+
+def computed(draws: Sequence[Work]) -> list[Row]:
+    """Compute draw after draw, and report."""
+    rows = []
+    for i, draw in enumerate(draws):
+        report(i, len(draws), draw.label)
+        rows.append(draw.compute())
+    report(len(draws), len(draws), "done")
+    return rows
+
+
+def grouped(draws: Sequence[Work], rows: Sequence[Row], field: str) -> dict[Any, list[Row]]:
+    """Return the rows by a field of their draws, in the order of its first appearance."""
+    groups: dict[Any, list[Row]] = {}
+    for draw, row in zip(draws, rows, strict=True):
+        groups.setdefault(getattr(draw, field), []).append(row)
+    return groups
+
+
+def table(draws: Sequence[Work], rows: Sequence[Row], name: str, field: str = "width") -> FloatArray:
+    """Return one number of all rows, (…, field, draw), for draws that differ in this field and in number alone."""
+    values = np.array([[row[name] for row in group] for group in grouped(draws, rows, field).values()], dtype=float)
+    return np.moveaxis(values, (0, 1), (-2, -1))
+
+
+def split(rows: Sequence[Row], parts: Sequence[Sequence[D]]) -> list[Sequence[Row]]:
+    """Return the rows of each part of the work, which the sweep has done one after the other.
+
+    >>> split([{}, {}, {}], [[1], [2, 3]])
+    [[{}], [{}, {}]]
+    """
+    ends = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+    return [rows[start:end] for start, end in pairwise(ends)]
+
+
+def over_draws(values: FloatArray, axis: int = -1) -> tuple[FloatArray, FloatArray]:
+    """Return mean and standard error over an axis; the latter is NaN from a single draw.
+
+    >>> over_draws(np.array([[1.0, 3.0]]))
+    (array([2.]), array([1.]))
+    """
+    draws, mean = values.shape[axis], values.mean(axis=axis)
+    return mean, values.std(axis=axis, ddof=1) / np.sqrt(draws) if draws > 1 else np.full_like(mean, np.nan)
+
+
+def exponents(widths: FloatArray, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the slope of log size against log width, mean and standard error over draws; sizes is (…, width, draw).
+
+    The slope is −inf where a size is exactly zero, and NaN from a single width.
+
+    >>> m = np.array([1e2, 1e3, 1e4])
+    >>> sizes = np.stack([2.0 * m**-0.25, 3.0 * m**-0.25], axis=-1)
+    >>> slope, stderr = exponents(m, sizes)
+    >>> print(f"{slope:.4f} {stderr:.4f}")
+    -0.2500 0.0000
+    """
+    x = np.log(np.asarray(widths, dtype=np.float64))
+    if len(x) < 2:
+        return np.full(sizes.shape[:-2], np.nan), np.full(sizes.shape[:-2], np.nan)
+    x = x - x.mean()
+    zero = np.any(sizes <= 0.0, axis=(-2, -1))
+    logs = np.log(np.where(sizes > 0.0, sizes, 1.0))
+    slopes = np.einsum("w,...wd->...d", x, logs) / (x @ x)
+    slope, spread = over_draws(slopes)
+    return np.where(zero, -np.inf, slope), np.where(zero, 0.0, spread)
+
+
+def provenance(name: str, theorem: str, citations: str, seed: int) -> dict[str, Any]:
+    """Return the attributes that tell what a report is: its key, what it measures, and on which theorem."""
+    told = {"label": name, "claim": f"report {name}", "fidelity": "simulate", "theorem": theorem}
+    return told | {"citations": citations, "regime": f"seed {seed}"}

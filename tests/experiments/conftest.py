@@ -1,0 +1,95 @@
+"""Every experiment at a size of seconds, computed once for all tests of a process."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from lazyscope.experiments import load
+from lazyscope.experiments.beyond.coupling import CouplingPreset
+from lazyscope.experiments.beyond.expressivity import ExpressivityPreset
+from lazyscope.experiments.beyond.higher_order import HigherOrderPreset
+from lazyscope.experiments.beyond.landscape import LandscapePreset
+from lazyscope.experiments.beyond.sample_complexity import SampleComplexityPreset
+from lazyscope.experiments.dynamics.flow import FlowPreset
+from lazyscope.experiments.dynamics.staircase import StaircasePreset
+from lazyscope.experiments.frame.experiment import Findings, compute
+from lazyscope.experiments.lazy.design import Dots, PanelsPreset
+from lazyscope.experiments.margin.margin_equivalence import MarginEquivalencePreset
+from lazyscope.experiments.margin.max_margin import MaxMarginPreset
+from lazyscope.experiments.margin.separability import SeparabilityPreset
+from lazyscope.experiments.ridge.digits import DigitsPreset
+from lazyscope.experiments.ridge.double_descent import DoubleDescentPreset
+from lazyscope.experiments.ridge.equivalence import EquivalencePreset
+from lazyscope.experiments.ridge.ridge_snr import RidgeSnrPreset
+from lazyscope.experiments.ridge.wide_ridge import WideRidgePreset
+from lazyscope.experiments.wide.interpolation import InterpolationPreset
+from lazyscope.experiments.wide.lazy_to_rich import LazyToRichPreset
+from lazyscope.experiments.wide.mean_field import MeanFieldPreset
+from lazyscope.protocols import SGD
+
+_SGD = SGD(steps=150, batch=10, step_sizes=(0.01, 0.02), test=200)
+PANELS = PanelsPreset(
+    "seconds",
+    d=20,
+    fitted=Dots((2, 20), 3, samples=1000),
+    tangent=Dots((2, 20), 3, protocol=_SGD),
+    trained=Dots((2, 5), 3, protocol=replace(_SGD, steps=200)),
+    ratios=(0.1, 0.25, 0.5, 1.0, 2.0),
+    draws=3,
+    widest=0.4,
+)
+TINY = {
+    **dict.fromkeys(("fig1", "fig2", "fig3", "fig-nondiagonal", "fig-activations"), PANELS),
+    "double-descent": DoubleDescentPreset("tiny", d=20, ratios=(0.2, 0.6, 1.0, 2.0), draws=6),
+    "ridge-snr": RidgeSnrPreset("tiny", d=20, ratios=(1.0, 3.0), draws=6),
+    "wide-ridge": WideRidgePreset("tiny", d=20, ratios=(0.2, 1.0, 4.0), draws=6),
+    "equivalence": EquivalencePreset("tiny", (10, 20), (6, 6), ratios=(0.3, 1.0, 2.0)),
+    "digits": DigitsPreset("tiny", draws=3, samples=120, features=(20, 60, 115, 120, 300), network=(1, 2, 3, 5, 16)),
+    "coupling": CouplingPreset("tiny", (50, 500), draws=2, samples=8, signs=4),
+    "higher-order": HigherOrderPreset("tiny", (50, 500), orders=(2, 3), draws=2, samples=8, repeats=8),
+    "landscape": LandscapePreset("tiny", (40, 400), 40, samples=30, signs=2, looks=3, d=4),
+    "expressivity": ExpressivityPreset("tiny", (100, 1600), (2, 3), draws=4, samples=30, d=4),
+    "sample-complexity": SampleComplexityPreset(
+        "tiny",
+        (5, 8),
+        (3, 4),
+        2,
+        learners=("NTK", "quadratic model", "randomised network"),
+        width=32,
+        randomized_width=32,
+        most=70,
+    ),
+    "max-margin": MaxMarginPreset("tiny", (1.5, 3.0), 4, d=(16, 32)),
+    "margin-equivalence": MarginEquivalencePreset("tiny", (12, 24), 4, psi1=(2.0, 3.0), activations=("relu", "tanh")),
+    "separability": SeparabilityPreset("tiny", (12, 24), 30, relative=(0.5, 0.8, 1.0, 1.3, 1.8)),
+    "flow": FlowPreset("tiny", 20, 3, ratios=(0.5,), until=(2.0, 2.0), small=(0.01, 0.01), larger=(0.02, 0.02)),
+    "staircase": StaircasePreset("tiny", 10, 3, (1.0, 0.5, 0.25), 2, init=0.01, until=20.0, step_size=0.01),
+    "lazy-to-rich": LazyToRichPreset("tiny", 8, 2, alpha=(0.01, 3.0, 300.0, 1000.0)),
+    "mean-field": MeanFieldPreset("tiny", (2, 8, 32), 2, steps=300, samples=200, atoms=60),
+    "interpolation": InterpolationPreset("tiny", (12, 24), 4, 4),
+}
+
+
+@pytest.fixture(scope="session")
+def sizes():
+    """The tiny preset of every experiment, by name."""
+    return TINY
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """What an experiment finds at its tiny preset, given its name; panels go through a store, `tiny.store`."""
+
+    def store(name):
+        return tmp_path_factory.getbasetemp() / f"{name}-tiny.sqlite"
+
+    @cache
+    def found(name):
+        experiment, preset = load(name), TINY[name]
+        if experiment.borrows:
+            return compute("tiny", experiment, preset, store(name), workers=1)
+        return Findings(experiment.data(preset, [work.compute() for work in experiment.work(preset)]))
+
+    found.store = store
+    return found
