@@ -4,46 +4,94 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lazyscope.cli import effort, output, ratios, risks
-from lazyscope.errors import InvalidParameter
+from lazyscope.cli import output
+from lazyscope.cli.verbs import OnDemand, commands
+from lazyscope.errors import InvalidParameter, NoTheorem
 
 if TYPE_CHECKING:
     import xarray as xr
 
-_NETWORKS = "rf,nt,nn"
+    from lazyscope.cli.asking.declared import Question
+    from lazyscope.cli.output import Wanted
+    from lazyscope.problems import Problem
+    from lazyscope.regimes import Regime
+
 _WITHIN = 3.0  # standard errors
 _COLUMNS = ("limit", "exact", "exact_stderr", "simulate", "simulate_stderr", "difference", "stderr", "finite_size", "z")
 
 
-def _run(kind: str, options: dict[str, Any]) -> None:
+def _run(question: Question, options: dict[str, Any]) -> None:
+    from lazyscope.cli.asking import declared
+
+    wanted = output.Wanted.of(question.owner, options)
+    words, _ = declared.words_of(question, options)
+    makers = declared.regimes_of(question, words, options)
+    problem = declared.problem_of(question.owner, question.kind, options)
+    regimes = {word: maker() for word, maker in makers.items()}
+    (_table if question.columns else _lines)(question, wanted, problem, regimes, options)
+
+
+def _lines(question: Question, wanted: Wanted, problem: Problem, regimes: dict[str, Regime], options: Any) -> None:
+    """Compare the limits of one regime with simulations, over all sizes."""
+    from lazyscope.cli.asking import declared, effort
+    from lazyscope.cli.terminal import progress_bar
+    from lazyscope.evidence.registry import find
+    from lazyscope.runs import pictures, side_by_side
+    from lazyscope.runs.verbs import run_of
+
+    if len(regimes) > 1:
+        raise InvalidParameter.of(question.owner, "--regime", "name one regime", ",".join(regimes))
+    ((word, regime),) = regimes.items()
+    method = question.method_of(type(regime), options.get("method"))
+    claim = find("simulate", problem, regime, method)
+    sizes = declared.sizes_of(question, claim, problem, options)
+    run, _ = run_of("simulate", problem, regime, sizes, method=method, seed=options["seed"], claim=claim)
+    if wanted.plot is not None:
+        pictures.check_axes({name: list(run.sizes[name]) for name in run.sizes if name not in ("samples", "d")})
+    effort.of([(word, run)], options["draws"]).check(question.owner, "--samples, --draws or --width")
+    with progress_bar():
+        whole = side_by_side.compare(
+            problem, regime, **sizes, method=method, draws=options["draws"], seed=options["seed"]
+        )
+    rests = json.loads(whole.attrs["claims"])[0]
+    theorem = f"limit: {rests['limit']}; simulate: {rests['simulate']}"
+    told = {"label": regime.label, "regime": str(regime), "fidelity": "compare", "theorem": theorem, "claim": "compare"}
+    output.emit_points(wanted, whole.isel(regime=0, drop=True).assign_attrs(**told))
+
+
+def _table(question: Question, wanted: Wanted, problem: Problem, regimes: dict[str, Regime], options: Any) -> None:
+    """Compare the three fidelities of each regime."""
     import xarray as xr
 
+    from lazyscope.cli.asking import declared, effort
     from lazyscope.cli.terminal import progress_bar
+    from lazyscope.evidence.registry import find
     from lazyscope.runs import side_by_side
+    from lazyscope.runs.verbs import run_of
 
-    owner = f"lazyscope compare {kind}"
-    wanted = output.Wanted.of(owner, options)
-    makers = risks.regimes_of(owner, options, options["regime"] or _NETWORKS)
-    if {"bayes", "mf"} & {*makers}:
-        raise InvalidParameter.of(owner, "--regime", "name networks: rf, nt, nn", repr(options["regime"]))
-    problem = risks.problem_of(owner, kind, options)
-    widths = risks.widths_of(owner, problem, options).whole
-    protocol = risks.protocol_of(owner, options)
+    owner, runs, how = question.owner, [], {}
+    widths = declared.axis(owner, question.kind, "width", options["width"], problem.d).whole  # type: ignore[attr-defined]
+    for fidelity in ("exact", "simulate"):
+        for word, regime in regimes.items():
+            with suppress(NoTheorem):
+                claim = find(fidelity, problem, regime)
+                protocol = declared.protocol_of(owner, claim, problem, regime, options)
+                given = {"width": widths} | ({"samples": options["samples"]} if fidelity == "simulate" else {})
+                run, _ = run_of(fidelity, problem, regime, given, protocol=protocol, seed=options["seed"], claim=claim)
+                runs.append((word, run))
+                how[word] = protocol or (claim.protocol.paper(problem, regime) if claim.protocol else None)
+    effort.of(runs, options["draws"]).check(owner, "--samples, --draws or --width")
     sizes = {name: options[name] for name in ("draws", "seed", "samples")}
-    regimes = {name: maker() for name, maker in makers.items()}
-    exact = effort.exact(problem, regimes, widths, options["draws"])
-    simulated = risks.sgd_effort(problem, regimes, widths, options, protocol)
-    whole = effort.Effort(exact.seconds + simulated.seconds, f"{exact.what} and {simulated.what}")
-    whole.check(owner, "--samples, --draws or --width")
     with progress_bar():
         columns = [
-            side_by_side.compare(problem, regime, width=widths, protocol=protocol(problem, regime), **sizes)
-            for regime in regimes.values()
+            side_by_side.compare(problem, regime, width=widths, protocol=how.get(word), **sizes)  # type: ignore[arg-type]
+            for word, regime in regimes.items()
         ]
     result = xr.concat(columns, dim="regime", combine_attrs="drop_conflicts")
     command = str(click.get_current_context().find_root().obj)
@@ -116,31 +164,9 @@ def _show(result: xr.Dataset, problem: str) -> None:
     out.print(verdict, soft_wrap=True)
 
 
-def _command(kind: str) -> click.Command:
-    formula = risks.PROBLEMS[kind][1]
-    params: list[click.Parameter] = [
-        *risks.PROBLEMS[kind][2],
-        *risks.regime_options(),
-        *risks.size_options("simulate", draws=4),
-        *output.options(),
-    ]
-
-    def callback(**options: Any) -> None:
-        _run(kind, options)
-
-    name = {"quadratic": "a quadratic target", "mixture": "a mixture of two Gaussians"}[kind]
-    return click.Command(
-        kind,
-        callback=callback,
-        params=params,
-        help=f"limit, exact and simulate side by side for {name}: {formula}.",
-        short_help=f"{name[2].upper()}{name[3:]}: {formula}.",
-    )
-
-
-compare = click.Group(
+compare = OnDemand(
     "compare",
-    commands=[*map(_command, risks.PROBLEMS), *(ratios.command("compare", kind) for kind in ratios.KINDS)],
+    commands("compare", "The fidelities side by side", _run),
     help="The three fidelities side by side, and their difference in standard errors. exact and simulate see the same "
     "weights, so that the difference is taken draw by draw. Minutes to hours at d = 450; --samples and fewer "
     "--step-sizes shorten it.",

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lazyscope.cli import effort, grammar, output, risks
+from lazyscope.cli import output
+from lazyscope.cli.asking import effort, grammar
+from lazyscope.cli.verbs import OnDemand
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -37,7 +39,10 @@ def _regimes(owner: str, options: dict[str, Any]) -> dict[str, Any]:
         must = f"name each of {', '.join(known)} at most once, with commas"
         advice = "" if known == _REGIMES else "Random features are fitted, not trained by SGD."
         raise InvalidParameter.of(owner, "--regime", must, repr(options["regime"]), advice)
-    scales: dict[str, Any] = risks.scales_of(owner, options, names)
+    scales = {name: options[name] for name in ("alpha", "init") if options[name] is not None}
+    if scales and "nn" not in names:
+        got = f"regime {','.join(names)}"
+        raise InvalidParameter.of(owner, f"--{next(iter(scales))}", "go with the regime nn", got, "Leave it out.")
     makers: dict[str, Any] = {"rf": RandomFeatures, "nt": NeuralTangent, "nn": lambda: Trained(**scales)}
     return {name: makers[name]() for name in names}
 
@@ -61,8 +66,10 @@ def _times(owner: str, options: dict[str, Any]) -> Any:
 def _run(options: dict[str, Any]) -> None:
     import xarray as xr
 
+    from lazyscope.cli.asking import declared
     from lazyscope.cli.terminal import progress_bar
     from lazyscope.limits.flow.curve import flow as line_of
+    from lazyscope.problems import QuadraticTarget
     from lazyscope.runs import pictures
 
     owner = "lazyscope flow quadratic"
@@ -70,7 +77,7 @@ def _run(options: dict[str, Any]) -> None:
     regimes, times = _regimes(owner, options), _times(owner, options)
     if wanted.plot is not None:
         pictures.check_times(times)
-    problem: Any = risks.problem_of(owner, "quadratic", options)
+    problem: Any = declared.problem_of(owner, QuadraticTarget, options)
     N = max(1, problem.d // 2) if options["width"] is None else options["width"]
     if options["step_size"] is not None:
         count = float(times[-1]) / options["step_size"]
@@ -98,7 +105,8 @@ def _run(options: dict[str, Any]) -> None:
     for line in lines:
         if "learned" in line:
             whole = whole.merge(line[["learned", "reached"]], combine_attrs="override")
-    told = {"regime": f"{'; '.join(line.attrs['regime'] for line in lines)}; N = {N}", "label": "flow", "claim": "flow"}
+    told = {"regime": f"{'; '.join(line.attrs['regime'] for line in lines)}; N = {N}", "label": "flow"}
+    told |= {name: "; ".join(dict.fromkeys(line.attrs[name] for line in lines)) for name in ("claim", "theorem")}
     whole = whole.assign_attrs(**told)
     output.deliver(wanted, whole, lambda: pictures.against_time(whole), _show)
 
@@ -116,7 +124,8 @@ def _with_steps(
     how = {"step_size": size, "batch": batch, "samples": samples, "seed": options["seed"]}
     found = finite_step(problem, regime, width=N, **how, **layer)
     stderr = found.stderr.values if "stderr" in found else np.zeros(samples.size)
-    return line.assign(finite_step=("time", found.risk.values), finite_step_stderr=("time", stderr))
+    told = {name: f"{line.attrs[name]}; {found.attrs[name]}" for name in ("claim", "theorem")}
+    return line.assign(finite_step=("time", found.risk.values), finite_step_stderr=("time", stderr)).assign_attrs(**told)
 
 
 def _show(result: xr.Dataset) -> None:
@@ -143,41 +152,43 @@ def _show(result: xr.Dataset) -> None:
     out.print(f"{result.attrs['theorem']} [{result.attrs['citations']}]", soft_wrap=True)
 
 
-_PARAMS: list[click.Parameter] = [
-    *risks.PROBLEMS["quadratic"][2],
-    click.Option(["--regime"], help="Which of rf, nt, nn, with commas; by default all, or nt,nn with --step-size."),
-    *risks.scale_options(),
-    click.Option(["--width"], type=int, help="N; d/2 by default."),
-    click.Option(
-        ["--times"], default="0.1:1000:13log", show_default=True, help=f"t, ascending: {grammar.GRAMMAR}, but inf."
-    ),
-    click.Option(
-        ["--second-layer"],
-        default="trained",
-        show_default=True,
-        help="Of nn: trained from 0, or fixed to 1 as in Theorem 3.",
-    ),
-    click.Option(
-        ["--step-size"],
-        type=float,
-        help="ε of SGD: adds its risk at finite steps, for nt and nn (slow for nn: d³ a step).",
-    ),
-    click.Option(["--batch"], type=int, default=100, show_default=True, help="Samples a step of SGD."),
-    click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed of the weights."),
-    *output.options("lazyscope-flow-quadratic.png"),
-]
+def _command() -> click.Command:
+    from lazyscope.cli.asking import declared
+    from lazyscope.problems import QuadraticTarget
+    from lazyscope.regimes import Trained
 
-flow = click.Group(
+    params: list[click.Parameter] = [
+        *declared.click_options(QuadraticTarget.options),
+        click.Option(["--regime"], help="Which of rf, nt, nn, with commas; by default all, or nt,nn with --step-size."),
+        *declared.click_options(option for option in Trained.options if option.when == "scaled"),
+        click.Option(["--width"], type=int, help="N; d/2 by default."),
+        click.Option(
+            ["--times"], default="0.1:1000:13log", show_default=True, help=f"t, ascending: {grammar.GRAMMAR}, but inf."
+        ),
+        click.Option(
+            ["--second-layer"],
+            default="trained",
+            show_default=True,
+            help="Of nn: trained from 0, or fixed to 1 as in Theorem 3.",
+        ),
+        click.Option(
+            ["--step-size"],
+            type=float,
+            help="ε of SGD: adds its risk at finite steps, for nt and nn (slow for nn: d³ a step).",
+        ),
+        click.Option(["--batch"], type=int, default=100, show_default=True, help="Samples a step of SGD."),
+        click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed of the weights."),
+        *output.options("lazyscope-flow-quadratic.png"),
+    ]
+    short = f"Quadratic target: {QuadraticTarget.formula}."
+    return click.Command(
+        "quadratic", callback=lambda **options: _run(options), params=params, help=_HELP, short_help=short
+    )
+
+
+flow = OnDemand(
     "flow",
-    commands=[
-        click.Command(
-            "quadratic",
-            callback=lambda **options: _run(options),
-            params=_PARAMS,
-            help=_HELP,
-            short_help="Quadratic target: y = b₀ + ⟨x, Bx⟩ with x ~ N(0, I).",
-        )
-    ],
+    lambda: {"quadratic": _command},
     help="Risk along training: gradient flow on the population risk, and SGD at a finite step size, both predicted.",
     short_help="Risk along training, predicted.",
 )

@@ -40,7 +40,7 @@ def lens(data: Path | None, **options: Any) -> None:
     Numbers and categories are prepared the scikit-learn way, fold by fold. The report is one HTML file.
     """
     from lazyscope import files
-    from lazyscope.cli.grammar import parse
+    from lazyscope.cli.asking.grammar import parse
     from lazyscope.cli.terminal import progress_bar
     from lazyscope.lenses.verb import lens as look
 

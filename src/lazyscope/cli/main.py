@@ -18,8 +18,8 @@ from lazyscope.cli.figure import figure
 from lazyscope.cli.flow import flow
 from lazyscope.cli.lens import lens
 from lazyscope.cli.report import report
-from lazyscope.cli.risks import exact, limit, simulate
 from lazyscope.cli.sweep import sweep
+from lazyscope.cli.verbs import exact, limit, simulate
 from lazyscope.errors import LazyscopeError
 
 

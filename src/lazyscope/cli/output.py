@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from lazyscope.problems import SizedProblem
 
 DIGITS = {"limit": 5, "exact": 4, "simulate": 4}
-
+_ERRORS = {"risk": "stderr", "simulate": "stderr", "difference": "stderr"}
+_REPORTED = ("residual", "iterations")  # what a solver reports: in the files, not in the table
 
 FORCE = "Replace files that exist; without it they are left alone, and the command refused."
 
@@ -98,6 +99,73 @@ def deliver(
         click.echo(json.dumps(files.document([result], result.attrs["problem"], command)))
     else:
         show(result)
+
+
+def emit_points(wanted: Wanted, result: xr.Dataset) -> None:
+    """Send a result where it is wanted."""
+
+    def picture() -> Figure:
+        from lazyscope.runs import pictures
+
+        first = ("risk", "error", "margin")
+        names = ["limit"] if "limit" in result else sorted(_shown(result), key=lambda name: name not in first)
+        if "margin" in names:
+            names = ["error", "margin"]
+        return pictures.grid(result.drop_dims("step", errors="ignore"), names)
+
+    deliver(wanted, result, picture, show_points)
+
+
+def _shown(result: xr.Dataset) -> list[str]:
+    """Return the variables that people look at, in the order of the result."""
+    along = [values.dims for values in result.data_vars.values() if not {"draw", "step"} & {*values.dims}]
+    whole = max(along, key=len)
+    names = [str(name) for name, values in result.data_vars.items() if values.dims == whole]
+    same = ("risk",) if "error" in names else ()  # of labels the risk is the probability of a wrong one
+    return [name for name in names if name not in (*_REPORTED, *same) and not name.endswith("stderr")]
+
+
+def show_points(result: xr.Dataset) -> None:
+    """Print the problem, a line a point, and the theorem that it rests on."""
+    from lazyscope.cli.terminal import console, size, table
+    from lazyscope.files import points
+
+    out, names = console(), _shown(result)
+    heads = {"regime": "regime", "width": "N", "psi1": "N/d", "psi2": "n/d", "ridge": "ridge"}
+    places = [name for name in heads if name in result.coords]
+    grid = table(*(heads[name] for name in places), *names, left=int("regime" in places))
+    for row in points(result[[*names, *(name for name in result.data_vars if str(name).endswith("stderr"))]]):
+        numbers = (_cell(name, row) for name in names)
+        where = (row[name] if name == "regime" else size(row[name]) for name in places)
+        grid.add_row(*where, *numbers)
+    at = result.attrs
+    out.print(f"{at['problem']}; {at['regime']}", soft_wrap=True)
+    out.print(grid)
+    out.print(f"{at['theorem']} [{at['citations'].replace(',', ', ')}]", soft_wrap=True)
+    if "erratum" in at:
+        out.print(f"erratum: {at['erratum']}", soft_wrap=True)
+
+
+def _cell(name: str, row: dict[str, Any]) -> str:
+    """Return what the table shows of one variable."""
+    stderr = row.get(_ERRORS.get(name, f"{name}_stderr"))
+    if name == "separable" and stderr is None:
+        return "yes" if row[name] else "no"
+    return _number(row[name], stderr)
+
+
+def _number(value: float, stderr: float | None) -> str:
+    """Return a number that may be of any size, and its standard error.
+
+    >>> _number(0.4174794, None), _number(2500.123, 3.2), _number(float("inf"), None)
+    ('0.41748', '2500.1 ± 3.2', '∞')
+    """
+    if value == float("inf"):
+        return "∞"
+    digits = 5 if stderr is None else 4
+    if abs(value) >= 100:
+        return f"{value:.1f}" if stderr is None else f"{value:.1f} ± {stderr:.1f}"
+    return f"{value:.{digits}f}" if stderr is None else f"{value:.{digits}f} ± {stderr:.{digits}f}"
 
 
 def _save(figure: Figure | None, path: Path | None) -> None:

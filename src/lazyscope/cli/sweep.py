@@ -64,7 +64,7 @@ def run(
     again; those that failed are. Exit code 1 tells that some did fail.
     """  # noqa: D301 (\b is the character that keeps click from wrapping)
     from lazyscope import sweep as sweeps
-    from lazyscope.cli.plan_file import read_plan
+    from lazyscope.cli.asking.plan_file import read_plan
     from lazyscope.cli.terminal import progress_bar
 
     what = read_plan(plan)

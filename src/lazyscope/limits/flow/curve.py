@@ -276,6 +276,7 @@ def _labelled(
     result["time"].attrs["long_name"] = "t = Σε"
     result.attrs = {
         "fidelity": "limit",
+        "claim": "flow",
         "theorem": "gradient flow, the limit ε → 0 of Theorem 3's algorithm",
         "citations": _CITATIONS,
         "problem": str(problem),

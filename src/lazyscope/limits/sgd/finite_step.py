@@ -214,6 +214,7 @@ def _labelled(
     result["risk"].attrs["long_name"] = "risk (1 = best constant)"
     result.attrs = {
         "fidelity": "limit",
+        "claim": "finite_step",
         "theorem": "one-pass SGD to leading order in d·ε/batch",
         "citations": "ghorbani2019limitations",
         "problem": str(problem),

@@ -8,7 +8,6 @@ from click.testing import CliRunner
 
 from lazyscope.cli import main
 from lazyscope.experiments.frame import experiment, output
-from lazyscope.runs import verbs
 
 LIMIT = ("limit", "quadratic", "--d", "5", "--rho", "0.5,1")
 # one command of each kind that writes a file, with the options that name one
@@ -33,12 +32,6 @@ EACH = [(args, option, suffix) for args, options in WRITERS for option, suffix i
 
 def names(value):
     return " ".join(value) if isinstance(value, tuple) else value
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def run(*args, code=0):
@@ -121,8 +114,9 @@ def test_a_picture_that_cannot_be_drawn_is_refused_before_any_work(here, monkeyp
     def computed(*args, **kwargs):
         raise AssertionError
 
-    for name in ("limit", "exact", "simulate", "bayes"):
-        monkeypatch.setattr(verbs, name, computed)
+    for road in ("assembly.answer", "verbs.bayes", "side_by_side.compare"):
+        monkeypatch.setattr(f"lazyscope.runs.{road}", computed)
+    monkeypatch.setattr("lazyscope.limits.flow.curve.flow", computed)
     assert "picture" in refused(*args, "--out", "a.json", "--plot", "p.svg")
     assert list(here.iterdir()) == []
 
