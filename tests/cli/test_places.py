@@ -3,6 +3,7 @@
 import json
 import re
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -158,9 +159,10 @@ def test_no_command_writes_a_file_without_force_among_its_options():
     read = {"--B", "--delta", "--sigma", "data", "plan", "store", "--store"}
 
     def walk(command, path):
-        if hasattr(command, "commands"):
-            for name, inner in command.commands.items():
-                yield from walk(inner, (*path, name))
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                yield from walk(command.get_command(context, name), (*path, name))
         else:
             yield path, command
 

@@ -62,8 +62,8 @@ class Problem(ABC):
 
     @classmethod
     def from_options(cls, **values: Any) -> Self:
-        """Return the problem that these options describe."""
-        return cls(**values)
+        """Return the problem that these options describe; what is None is left to its default."""
+        return cls(**{name: value for name, value in values.items() if value is not None})
 
     @abstractmethod
     def __str__(self) -> str:

@@ -230,8 +230,9 @@ def problem_of(
     owner: str, kind: type[Problem], given: Mapping[str, Any], spelling: Spelling = flag, folder: Path | None = None
 ) -> Problem:
     """Return the problem that the options of its kind describe."""
+    changed = {option.name for option in kind.options if given.get(option.name) not in (None, option.default)}
     for option in kind.options:
-        if given.get(option.name) is not None and any(given.get(name) is not None for name in option.replaces):
+        if option.name in changed and changed & {*option.replaces}:
             must = f"stand alone: the file says what {' and '.join(map(spelling, option.replaces))} would draw"
             raise InvalidParameter.of(owner, spelling(option.name), must, "both", "Leave one out.")
     values = {
@@ -260,7 +261,7 @@ def words_of(question: Question, options: Mapping[str, Any]) -> tuple[list[str],
     belongs |= {name: having for name, (_, having) in question.protocol_options.items()}
     for name, having in belongs.items():
         if options.get(name) not in (None, False) and not {*having} & {*words}:
-            must = f"go with the regime {' or '.join(having)}"
+            must = f"go with the regime {' or '.join(word for word in question.regimes if word in having)}"
             raise InvalidParameter.of(owner, flag(name), must, f"regime {','.join(words)}", "Leave it out.")
     return words, asked is not None
 

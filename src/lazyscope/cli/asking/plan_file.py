@@ -109,13 +109,12 @@ class _Grid:
                 raise self._wrong(key, "be given", "none")
         table, widths = self.table, self._widths()
         questions = self._questions()
-        some_d = _each(table["d"]) if "d" in table else [None]
         for question in questions:
-            open_d = [None] if issubclass(question.kind, SizedProblem) else some_d
+            open_d = [None] if issubclass(question.kind, SizedProblem) else self._whole("d")
             for problem, regime in product(list(self._problems(question)), list(self._regimes(question))):
                 method = question.method_of(type(regime), table.get("method", next(iter(question.methods), None)))
                 claim = self._simulated(problem, regime, method)
-                settings = product(_each(table.get("seed", 0)), self._samples(), open_d, self._changes(claim))
+                settings = product(_each(table.get("seed", 0)), self._whole("samples"), open_d, self._changes(claim))
                 for seed, given, d, changes in settings:
                     sizes = self._sizes(question, claim, problem, given, d)
                     yield Plan.grid(
@@ -132,9 +131,9 @@ class _Grid:
             widths += grammar.parse(item, self.path.name, "width").whole if isinstance(item, str) else [item]
         return widths
 
-    def _samples(self) -> list[int | None]:
-        given = self.table.get("samples")
-        return [None] if given is None else [whole_number(n, self.path.name, "samples") for n in _each(given)]
+    def _whole(self, key: str) -> list[int | None]:
+        given = self.table.get(key)
+        return [None] if given is None else [whole_number(value, self.path.name, key) for value in _each(given)]
 
     def _questions(self) -> list[Question]:
         """Return the questions of the problems named; refuse keys that belong to none of them, or to other regimes."""
@@ -200,7 +199,7 @@ class _Grid:
             sizes["d"] = question.kind.usual["d"]
         at = problem.d if isinstance(problem, SizedProblem) else sizes["d"]
         for name in {"samples", "ridge"} & {*needed}:
-            if sizes[name] is None and isinstance(at, int):
+            if sizes[name] is None:
                 usual = declared.usual_size(question.kind, name, at)
                 sizes[name] = float(usual) if name == "ridge" else int(usual)
         return sizes
