@@ -189,13 +189,15 @@ def _joined(results: list[xr.Dataset]) -> xr.Dataset:
 
     import xarray as xr
 
-    kept = [result[[name for name in ("risk", "stderr", "train") if name in result]] for result in results]
+    shared = [name for name in ("risk", "stderr", "train") if all(name in result for result in results)]
+    kept = [result[shared] for result in results]
     names = [result.attrs["regime"] for result in results]
     whole = xr.concat(kept, dim="regime", combine_attrs="drop_conflicts").assign_coords(regime=names)
     samples = json.loads(results[0].attrs["arguments"]).get("samples")
-    told = {"regime": names[0] if samples is None else f"n = {samples:,}", "label": "regimes"}
+    told = {"regime": "; ".join(names) if samples is None else f"n = {samples:,}", "label": "regimes"}
     for name, between in (("claim", ","), ("theorem", "; "), ("citations", ",")):
-        told[name] = between.join(dict.fromkeys(result.attrs[name] for result in results))
+        each = (part for result in results for part in (result.attrs[name].split(",") if between == "," else [result.attrs[name]]))
+        told[name] = between.join(dict.fromkeys(each))
     return whole.assign_attrs(**told)
 
 
