@@ -126,9 +126,7 @@ class RandomFeatures(Network):
             "Law of the random features: isotropic, optimal, or a file with their covariance Γ.",
             when="sized",
         ),
-        Option(
-            "surrogate", bool, False, "Noisy linear features b₁⟨w, x⟩ + b⋆z instead of σ(⟨w, x⟩).", when="open"
-        ),
+        Option("surrogate", bool, False, "Noisy linear features b₁⟨w, x⟩ + b⋆z instead of σ(⟨w, x⟩).", when="open"),
     )
 
     def __init__(

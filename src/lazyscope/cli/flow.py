@@ -125,7 +125,9 @@ def _with_steps(
     found = finite_step(problem, regime, width=N, **how, **layer)
     stderr = found.stderr.values if "stderr" in found else np.zeros(samples.size)
     told = {name: f"{line.attrs[name]}; {found.attrs[name]}" for name in ("claim", "theorem")}
-    return line.assign(finite_step=("time", found.risk.values), finite_step_stderr=("time", stderr)).assign_attrs(**told)
+    return line.assign(finite_step=("time", found.risk.values), finite_step_stderr=("time", stderr)).assign_attrs(
+        **told
+    )
 
 
 def _show(result: xr.Dataset) -> None:

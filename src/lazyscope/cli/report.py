@@ -215,8 +215,12 @@ def _commands() -> list[click.Command]:
                 *matrix,
                 click.Option(["--d"], type=int, help="Dimension; without a file: 12."),
                 *seed,
-                click.Option(["--alpha"], default="0.01,1,100", show_default=True, help=f"α: {grammar.GRAMMAR}, but inf."),
-                click.Option(["--init"], type=float, default=1.0, show_default=True, help="Scale of the initial weights."),
+                click.Option(
+                    ["--alpha"], default="0.01,1,100", show_default=True, help=f"α: {grammar.GRAMMAR}, but inf."
+                ),
+                click.Option(
+                    ["--init"], type=float, default=1.0, show_default=True, help="Scale of the initial weights."
+                ),
                 click.Option(["--width"], type=int, help="N; d/2 by default."),
                 _draws(1),
                 _SEED,
@@ -233,7 +237,9 @@ def _commands() -> list[click.Command]:
                 click.Argument(["problem"], metavar="PROBLEM"),
                 click.Option(["--d"], type=int, default=10, show_default=True, help="Dimension."),
                 click.Option(["--particles"], default="4,8,16,32,64", show_default=True, help=f"N: {grammar.GRAMMAR}."),
-                click.Option(["--activation"], default="relu", show_default=True, help="Name of σ; square is certified."),
+                click.Option(
+                    ["--activation"], default="relu", show_default=True, help="Name of σ; square is certified."
+                ),
                 click.Option(["--samples"], type=int, default=500, show_default=True, help="n."),
                 *declared.click_options(ParticleDescent.options),
                 _draws(2),

@@ -89,7 +89,9 @@ def _run(question: Question, options: dict[str, Any]) -> None:
     if wanted.plot is not None and question.columns:
         pictures.check_ratios(next((sizes for run in runs for sizes in run.sizes.values()), ()))
     elif wanted.plot is not None:
-        pictures.check_axes({name: list(values) for name, values in runs[0].sizes.items() if name not in ("samples", "d")})
+        pictures.check_axes(
+            {name: list(values) for name, values in runs[0].sizes.items() if name not in ("samples", "d")}
+        )
     draws = 1 if verb == "limit" else whole_number(options["draws"], verb, "draws")
     effort.of(((word, run) for word, (run, _) in asked.items()), draws).check(owner, _FEWER.get(verb, ""))
     with progress_bar():
@@ -196,7 +198,11 @@ def _joined(results: list[xr.Dataset]) -> xr.Dataset:
     samples = json.loads(results[0].attrs["arguments"]).get("samples")
     told = {"regime": "; ".join(names) if samples is None else f"n = {samples:,}", "label": "regimes"}
     for name, between in (("claim", ","), ("theorem", "; "), ("citations", ",")):
-        each = (part for result in results for part in (result.attrs[name].split(",") if between == "," else [result.attrs[name]]))
+        each = (
+            part
+            for result in results
+            for part in (result.attrs[name].split(",") if between == "," else [result.attrs[name]])
+        )
         told[name] = between.join(dict.fromkeys(each))
     return whole.assign_attrs(**told)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lazyscope.activations.derivatives import require_smooth
 from lazyscope.explorer.views.base import ActivationName, Drawn, State, View, choice, slider
-from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_of, written
+from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_of, word_of, written
 from lazyscope.explorer.views.lazy import saved
 from lazyscope.explorer.views.picture import Grid, Picture, axis
 from lazyscope.explorer.views.remembered import activation
@@ -112,8 +112,6 @@ def _samples(state: BeyondState) -> dict[str, Any]:
 class Coupling(Call):
     """The report on coupling at one width, in the place of a verb."""
 
-    arguments: Mapping[str, Any]
-
     def run(self) -> Any:
         """Measure it."""
         from lazyscope.experiments.beyond import coupling_numbers
@@ -150,7 +148,7 @@ def plan(state: BeyondState, fidelity: Drawn) -> Plan:
     for m in _WIDTHS:
         arguments: dict[str, Any] = {"widths": [m], "d": state.d, "activation": state.activation}
         arguments |= {"draws": state.draws, "seed": state.seed}
-        call = Coupling("simulate", problem, regime, "", arguments)
+        call = Coupling("simulate", problem, regime, arguments)
         shown = [(role, name, 0, key) for key, (name, role) in _PIECES.items()]
         tasks.append(Task(call, f"m = {m}", shown, lambda result: result.width))
     python = ["from lazyscope.experiments.beyond.coupling_numbers import coupling", ""]
@@ -163,23 +161,20 @@ def plan(state: BeyondState, fidelity: Drawn) -> Plan:
 def _parity_plan(state: BeyondState) -> Plan:
     d = state.d
     problem = SparseParity(d, flip=state.flip)
-    regimes = [
-        ("NT", "nt", f'ls.NeuralTangent("{state.activation}")', NeuralTangent(activation(state.activation))),
-        ("random signs", "nn", f'ls.Taylor(2, "{state.activation}")', Taylor(2, activation(state.activation))),
-    ]
+    sigma = activation(state.activation)
+    regimes = [("NT", "nt", NeuralTangent(sigma)), ("random signs", "nn", Taylor(2, sigma))]
     counts = [n for n in (d, 2 * d, 4 * d, 8 * d, 16 * d, 32 * d) if n <= 2 * d * d]
     tasks = []
     for n in counts:
-        for label, role, source, regime in regimes:
+        for label, role, regime in regimes:
             arguments = {"width": state.width, "samples": n, "draws": state.draws, "seed": state.seed}
-            call = Call("simulate", problem, regime, source, arguments)
+            call = Call("simulate", problem, regime, arguments)
             tasks.append(Task(call, f"{label}, n = {n}", [(role, label, 0, "risk")], _at(n)))
-    python = ["import lazyscope as ls", "", f"problem = ls.SparseParity({d}, flip={state.flip!r})"]
+    python = ["import lazyscope as ls", "", f"problem = {written(problem)}"]
     python += [*dictionary("dots", {task.name: task.call for task in tasks})]
     python += ["for name, dot in dots.items():", "    print(name, dot.risk.values.round(4))"]
-    options = f"--d {d} --flip {state.flip!r} --activation {state.activation} --regime nt,randomized"
-    options += f" --width {state.width} --draws {state.draws} --seed {state.seed}"
-    commands = (f"lazyscope simulate parity {options} --samples {n}" for n in counts)
+    both = [word_of(regime) for _, _, regime in regimes]
+    commands = (task.call.command(regime=both) for task in tasks[:: len(regimes)])
     return Plan(tuple(tasks), (), " && ".join(commands), lines_of(python))
 
 
