@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lazyscope.evidence.claim import Claim
 
 
-@click.command(short_help="What is implemented, on which theorem.")
+@click.command()
 @click.argument("key", required=False)
 @click.option("--fidelity", type=click.Choice(["limit", "exact", "simulate"]), help="Only results of this fidelity.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of the table.")

@@ -5,103 +5,83 @@ from __future__ import annotations
 import json
 import math
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from lazyscope import files
 from lazyscope.cli import output
-from lazyscope.cli.verbs import OnDemand, commands
+from lazyscope.cli.asking import declared, effort
+from lazyscope.cli.asking.declared import Question
+from lazyscope.cli.terminal import console, progress_bar, size, table, with_error
+from lazyscope.cli.verbs import Problems, check_picture, runs_of
 from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.problems import Problem, SizedProblem
+from lazyscope.runs import side_by_side
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from lazyscope.cli.asking.declared import Question
-    from lazyscope.cli.output import Wanted
-    from lazyscope.problems import Problem
-    from lazyscope.regimes import Regime
-
+_FEWER = "--samples, --draws or --width"
 _WITHIN = 3.0  # standard errors
 _COLUMNS = ("limit", "exact", "exact_stderr", "simulate", "simulate_stderr", "difference", "stderr", "finite_size", "z")
 
 
 def _run(question: Question, options: dict[str, Any]) -> None:
-    from lazyscope.cli.asking import declared
-
     wanted = output.Wanted.of(question.owner, options)
     words, _ = declared.words_of(question, options)
     makers = declared.regimes_of(question, words, options)
     problem = declared.problem_of(question.owner, question.kind, options)
-    regimes = {word: maker() for word, maker in makers.items()}
-    (_table if question.columns else _lines)(question, wanted, problem, regimes, options)
+    if question.columns and isinstance(problem, SizedProblem):
+        _of_three(question, wanted, problem, makers, options)
+    else:
+        _with_limits(question, wanted, problem, makers, options)
 
 
-def _lines(question: Question, wanted: Wanted, problem: Problem, regimes: dict[str, Regime], options: Any) -> None:
+def _with_limits(question: Question, wanted: output.Wanted, problem: Problem, makers: Any, options: Any) -> None:
     """Compare the limits of one regime with simulations, over all sizes."""
-    from lazyscope.cli.asking import declared, effort
-    from lazyscope.cli.terminal import progress_bar
-    from lazyscope.evidence.registry import find
-    from lazyscope.runs import pictures, side_by_side
-    from lazyscope.runs.verbs import run_of
-
-    if len(regimes) > 1:
-        raise InvalidParameter.of(question.owner, "--regime", "name one regime", ",".join(regimes))
-    ((word, regime),) = regimes.items()
-    method = question.method_of(type(regime), options.get("method"))
-    claim = find("simulate", problem, regime, method)
-    sizes = declared.sizes_of(question, claim, problem, options)
-    run, _ = run_of("simulate", problem, regime, sizes, method=method, seed=options["seed"], claim=claim)
-    if wanted.plot is not None:
-        pictures.check_axes({name: list(run.sizes[name]) for name in run.sizes if name not in ("samples", "d")})
-    effort.of([(word, run)], options["draws"]).check(question.owner, "--samples, --draws or --width")
+    if len(makers) > 1:
+        raise InvalidParameter.of(question.owner, "--regime", "name one regime", ",".join(makers))
+    ((word, (run, scalar)),) = runs_of(question, problem, makers, True, options).items()
+    check_picture(question, wanted, [run])
+    effort.of([(word, run)], options["draws"]).check(question.owner, _FEWER)
+    sizes = {name: values[0] if name in scalar else list(values) for name, values in run.sizes.items()}
+    how = {"method": run.method, "draws": options["draws"], "seed": options["seed"]}
     with progress_bar():
-        whole = side_by_side.compare(
-            problem, regime, **sizes, method=method, draws=options["draws"], seed=options["seed"]
-        )
+        whole = side_by_side.compare(problem, run.regime, **sizes, **how)
     rests = json.loads(whole.attrs["claims"])[0]
-    theorem = f"limit: {rests['limit']}; simulate: {rests['simulate']}"
-    told = {"label": regime.label, "regime": str(regime), "fidelity": "compare", "theorem": theorem, "claim": "compare"}
+    told = {"label": run.regime.label, "regime": str(run.regime), "fidelity": "compare"}
+    told |= {"theorem": f"limit: {rests['limit']}; simulate: {rests['simulate']}", "claim": "compare"}
     output.emit_points(wanted, whole.isel(regime=0, drop=True).assign_attrs(**told))
 
 
-def _table(question: Question, wanted: Wanted, problem: Problem, regimes: dict[str, Regime], options: Any) -> None:
+def _of_three(question: Question, wanted: output.Wanted, problem: SizedProblem, makers: Any, options: Any) -> None:
     """Compare the three fidelities of each regime."""
     import xarray as xr
 
-    from lazyscope.cli.asking import declared, effort
-    from lazyscope.cli.terminal import progress_bar
-    from lazyscope.evidence.registry import find
-    from lazyscope.runs import side_by_side
-    from lazyscope.runs.verbs import run_of
-
-    owner, runs, how = question.owner, [], {}
-    widths = declared.axis(owner, question.kind, "width", options["width"], problem.d).whole  # type: ignore[attr-defined]
-    for fidelity in ("exact", "simulate"):
-        for word, regime in regimes.items():
+    runs, columns = [], []
+    for verb in ("exact", "simulate"):
+        for word, maker in makers.items():
             with suppress(NoTheorem):
-                claim = find(fidelity, problem, regime)
-                protocol = declared.protocol_of(owner, claim, problem, regime, options)
-                given = {"width": widths} | ({"samples": options["samples"]} if fidelity == "simulate" else {})
-                run, _ = run_of(fidelity, problem, regime, given, protocol=protocol, seed=options["seed"], claim=claim)
-                runs.append((word, run))
-                how[word] = protocol or (claim.protocol.paper(problem, regime) if claim.protocol else None)
-    effort.of(runs, options["draws"]).check(owner, "--samples, --draws or --width")
+                asked = runs_of(replace(question, verb=verb), problem, {word: maker}, True, options)
+                runs.append((word, asked[word][0]))
+    effort.of(runs, options["draws"]).check(question.owner, _FEWER)
+    protocols = {
+        word: run.protocol or (run.claim.protocol and run.claim.protocol.paper(problem, run.regime))
+        for word, run in runs
+    }
     sizes = {name: options[name] for name in ("draws", "seed", "samples")}
+    sizes["width"] = declared.axis(question.owner, question.kind, "width", options["width"], problem.d).whole
     with progress_bar():
-        columns = [
-            side_by_side.compare(problem, regime, width=widths, protocol=how.get(word), **sizes)  # type: ignore[arg-type]
-            for word, regime in regimes.items()
-        ]
+        for word, maker in makers.items():
+            columns.append(side_by_side.compare(problem, maker(), protocol=protocols.get(word), **sizes))
     result = xr.concat(columns, dim="regime", combine_attrs="drop_conflicts")
-    command = str(click.get_current_context().find_root().obj)
-    if wanted.out is not None:
-        _write(wanted.out, result, command, str(problem))
-        click.echo(f"wrote {wanted.out}", err=True)
-    if wanted.as_json:
-        click.echo(json.dumps(_document(result, command, str(problem))))
-    else:
-        _show(result, str(problem))
+    output.send(
+        wanted,
+        lambda path, command: _write(path, result, command, str(problem)),
+        lambda command: _document(result, command, str(problem)),
+        lambda: _show(result, str(problem)),
+    )
 
 
 def _rows(result: xr.Dataset) -> list[dict[str, Any]]:
@@ -121,8 +101,6 @@ def _document(result: xr.Dataset, command: str, problem: str) -> dict[str, Any]:
 
 
 def _write(path: Path, result: xr.Dataset, command: str, problem: str) -> None:
-    from lazyscope import files
-
     with files.replacing(path) as part:
         if path.suffix.lower() == ".csv":
             rows = [{name: "" if value is None else value for name, value in row.items()} for row in _rows(result)]
@@ -135,8 +113,6 @@ def _write(path: Path, result: xr.Dataset, command: str, problem: str) -> None:
 
 def _show(result: xr.Dataset, problem: str) -> None:
     """Print the table, a section a regime, and a line on whether all agree."""
-    from lazyscope.cli.terminal import console, size, table, with_error
-
     rows = _rows(result)
     grid = table("regime", "N", "N/d", "limit", "exact", "simulated", "simulated − exact", "finite size", "z", left=1)
     for i, row in enumerate(rows):
@@ -164,11 +140,11 @@ def _show(result: xr.Dataset, problem: str) -> None:
     out.print(verdict, soft_wrap=True)
 
 
-compare = OnDemand(
+compare = Problems(
     "compare",
-    commands("compare", "The fidelities side by side", _run),
-    help="The three fidelities side by side, and their difference in standard errors. exact and simulate see the same "
+    "The fidelities side by side",
+    _run,
+    "The three fidelities side by side, and their difference in standard errors. exact and simulate see the same "
     "weights, so that the difference is taken draw by draw. Minutes to hours at d = 450; --samples and fewer "
     "--step-sizes shorten it.",
-    short_help="The three side by side, difference in standard errors.",
 )

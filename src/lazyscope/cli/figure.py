@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OWNER = "lazyscope figure"
 
 
-@click.command(short_help="Draw a figure of the papers.")
+@click.command()
 @click.argument("name", required=False)
 @click.option(
     "--preset", metavar="quick|paper", default="quick", show_default=True,

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 from lazyscope.cli import output
-from lazyscope.cli.asking import effort, grammar
-from lazyscope.cli.verbs import OnDemand
+from lazyscope.cli.asking import declared, effort, grammar
+from lazyscope.cli.terminal import console, progress_bar, size, table, with_error
 from lazyscope.errors import InvalidParameter
+from lazyscope.limits.flow import curve
+from lazyscope.limits.sgd.finite_step import finite_step
+from lazyscope.problems import QuadraticTarget
+from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
+from lazyscope.runs import pictures
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from lazyscope.problems import QuadraticTarget
-    from lazyscope.regimes import Trained
 
 _REGIMES = ("rf", "nt", "nn")
 _HELP = """\
@@ -31,8 +34,6 @@ lazyscope flow quadratic --regime nt,nn --alpha 10 --out lazy.csv
 
 def _regimes(owner: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return name → regime of those asked for; all arguments are checked here."""
-    from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
-
     known = _REGIMES if options["step_size"] is None else _REGIMES[1:]
     names = [name.strip().lower() for name in (options["regime"] or ",".join(known)).split(",")]
     if set(names) - set(known) or len(set(names)) < len(names):
@@ -49,8 +50,6 @@ def _regimes(owner: str, options: dict[str, Any]) -> dict[str, Any]:
 
 def _times(owner: str, options: dict[str, Any]) -> Any:
     """Return the times asked for; with a step size the nearest whole numbers of steps, each once."""
-    import numpy as np
-
     times = np.array(grammar.parse(options["times"], owner, "--times").values)
     size = options["step_size"]
     if size is None:
@@ -65,12 +64,6 @@ def _times(owner: str, options: dict[str, Any]) -> Any:
 
 def _run(options: dict[str, Any]) -> None:
     import xarray as xr
-
-    from lazyscope.cli.asking import declared
-    from lazyscope.cli.terminal import progress_bar
-    from lazyscope.limits.flow.curve import flow as line_of
-    from lazyscope.problems import QuadraticTarget
-    from lazyscope.runs import pictures
 
     owner = "lazyscope flow quadratic"
     wanted = output.Wanted.of(owner, options)
@@ -88,7 +81,7 @@ def _run(options: dict[str, Any]) -> None:
     with progress_bar():
         for name, regime in regimes.items():
             layer = {"second_layer": options["second_layer"]} if name == "nn" else {}
-            line = line_of(problem, regime, width=N, times=times, seed=options["seed"], **layer)
+            line = curve.flow(problem, regime, width=N, times=times, seed=options["seed"], **layer)
             if options["step_size"] is not None:
                 line = _with_steps(line, problem, regime, N, options, layer)
             lines.append(line)
@@ -115,10 +108,6 @@ def _with_steps(
     line: xr.Dataset, problem: QuadraticTarget, regime: Trained, N: int, options: dict[str, Any], layer: Any
 ) -> xr.Dataset:
     """Add the risk at the finite step size, at the same times."""
-    import numpy as np
-
-    from lazyscope.limits.sgd.finite_step import finite_step
-
     batch, size = options["batch"], options["step_size"]
     samples = np.rint(line.time.values / size).astype(np.int64) * batch
     how = {"step_size": size, "batch": batch, "samples": samples, "seed": options["seed"]}
@@ -132,8 +121,6 @@ def _with_steps(
 
 def _show(result: xr.Dataset) -> None:
     """Print a line a time: the risk of each regime, and how many directions the network has learned."""
-    from lazyscope.cli.terminal import console, size, table, with_error
-
     out, names, d = console(), result.regime.values.tolist(), result.sizes.get("direction")
     stepped = names if "finite_step" in result else []
     grid = table("time", *names, *(f"{name}, finite steps" for name in stepped), *(["learned"] if d else []))
@@ -154,43 +141,40 @@ def _show(result: xr.Dataset) -> None:
     out.print(f"{result.attrs['theorem']} [{result.attrs['citations']}]", soft_wrap=True)
 
 
-def _command() -> click.Command:
-    from lazyscope.cli.asking import declared
-    from lazyscope.problems import QuadraticTarget
-    from lazyscope.regimes import Trained
+_PARAMS: list[click.Parameter] = [
+    *declared.click_options(QuadraticTarget.options),
+    click.Option(["--regime"], help="Which of rf, nt, nn, with commas; by default all, or nt,nn with --step-size."),
+    *declared.click_options(option for option in Trained.options if option.when == "scaled"),
+    click.Option(["--width"], type=int, help="N; d/2 by default."),
+    click.Option(
+        ["--times"], default="0.1:1000:13log", show_default=True, help=f"t, ascending: {grammar.GRAMMAR}, but inf."
+    ),
+    click.Option(
+        ["--second-layer"],
+        default="trained",
+        show_default=True,
+        help="Of nn: trained from 0, or fixed to 1 as in Theorem 3.",
+    ),
+    click.Option(
+        ["--step-size"],
+        type=float,
+        help="ε of SGD: adds its risk at finite steps, for nt and nn (slow for nn: d³ a step).",
+    ),
+    click.Option(["--batch"], type=int, default=100, show_default=True, help="Samples a step of SGD."),
+    click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed of the weights."),
+    *output.options("lazyscope-flow-quadratic.png"),
+]
 
-    params: list[click.Parameter] = [
-        *declared.click_options(QuadraticTarget.options),
-        click.Option(["--regime"], help="Which of rf, nt, nn, with commas; by default all, or nt,nn with --step-size."),
-        *declared.click_options(option for option in Trained.options if option.when == "scaled"),
-        click.Option(["--width"], type=int, help="N; d/2 by default."),
-        click.Option(
-            ["--times"], default="0.1:1000:13log", show_default=True, help=f"t, ascending: {grammar.GRAMMAR}, but inf."
-        ),
-        click.Option(
-            ["--second-layer"],
-            default="trained",
-            show_default=True,
-            help="Of nn: trained from 0, or fixed to 1 as in Theorem 3.",
-        ),
-        click.Option(
-            ["--step-size"],
-            type=float,
-            help="ε of SGD: adds its risk at finite steps, for nt and nn (slow for nn: d³ a step).",
-        ),
-        click.Option(["--batch"], type=int, default=100, show_default=True, help="Samples a step of SGD."),
-        click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed of the weights."),
-        *output.options("lazyscope-flow-quadratic.png"),
-    ]
-    short = f"Quadratic target: {QuadraticTarget.formula}."
-    return click.Command(
-        "quadratic", callback=lambda **options: _run(options), params=params, help=_HELP, short_help=short
-    )
-
-
-flow = OnDemand(
+flow = click.Group(
     "flow",
-    lambda: {"quadratic": _command},
+    commands=[
+        click.Command(
+            "quadratic",
+            callback=lambda **options: _run(options),
+            params=_PARAMS,
+            help=_HELP,
+            short_help=f"Quadratic target: {QuadraticTarget.formula}.",
+        )
+    ],
     help="Risk along training: gradient flow on the population risk, and SGD at a finite step size, both predicted.",
-    short_help="Risk along training, predicted.",
 )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _EXAMPLES = ("diabetes", "digits", "breast_cancer")
 
 
-@click.command(short_help="Is it worth training the features on your data?")
+@click.command()
 @click.argument("data", type=click.Path(path_type=Path), required=False)
 @click.option("--target", help="The column to predict.")
 @click.option("--example", type=click.Choice(_EXAMPLES), help="Data that ship with scikit-learn, instead of a file.")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lazyscope.cli import output
-from lazyscope.cli.asking import effort, grammar
-from lazyscope.cli.verbs import OnDemand
+from lazyscope.cli.asking import declared, effort, grammar
 from lazyscope.errors import InvalidParameter
+from lazyscope.problems import QuadraticTarget
+from lazyscope.protocols import ParticleDescent
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -86,9 +87,7 @@ def _thresholds(found: xr.Dataset) -> tuple[Table, list[str]]:
 
 
 def _lazy_to_rich(**options: Any) -> None:
-    from lazyscope.cli.asking import declared
     from lazyscope.experiments.wide.lazy_to_rich_numbers import lazy_to_rich
-    from lazyscope.problems import QuadraticTarget
 
     owner = "lazyscope report lazy-to-rich"
     scales = grammar.parse(options["alpha"], owner, "--alpha").values
@@ -148,7 +147,6 @@ def _problem(name: str, d: int) -> tuple[Any, dict[str, int]]:
 
 def _mean_field(**options: Any) -> None:
     from lazyscope.experiments.wide.mean_field_numbers import mean_field
-    from lazyscope.protocols import ParticleDescent
 
     owner = "lazyscope report mean-field"
     if options["problem"] not in _PROBLEMS:
@@ -184,78 +182,62 @@ def _particles(found: xr.Dataset) -> tuple[Table, list[str]]:
     return grid, lines
 
 
-def _commands() -> list[click.Command]:
-    from lazyscope.cli.asking import declared
-    from lazyscope.problems import QuadraticTarget
-    from lazyscope.protocols import ParticleDescent
+_COMMANDS = [
+    click.Command(
+        "interpolation",
+        callback=_interpolation,
+        params=[
+            click.Option(["--n"], type=int, default=100, show_default=True, help="Labels."),
+            click.Option(["--d"], type=int, default=10, show_default=True, help="Dimension."),
+            click.Option(["--regime"], default="rf,nt,nn", show_default=True, help="Which of these, with commas."),
+            click.Option(["--activation"], default="tanh", show_default=True, help="Name of σ, with a derivative."),
+            click.Option(["--width"], help=f"N: {grammar.GRAMMAR}. By default around each threshold."),
+            _draws(4),
+            _SEED,
+            *output.options(),
+        ],
+        help="The smallest network that fits n random labels exactly.\n\n"
+        "\b\nlazyscope report interpolation --n 60 --d 6 --regime rf,nt",
+        short_help="How many neurons fit n random labels.",
+    ),
+    click.Command(
+        "lazy-to-rich",
+        callback=_lazy_to_rich,
+        params=[
+            *declared.click_options(QuadraticTarget.options, d="Dimension; without a file: 12."),
+            click.Option(["--alpha"], default="0.01,1,100", show_default=True, help=f"α: {grammar.GRAMMAR}, but inf."),
+            click.Option(["--init"], type=float, default=1.0, show_default=True, help="Scale of the initial weights."),
+            click.Option(["--width"], type=int, help="N; d/2 by default."),
+            _draws(1),
+            _SEED,
+            *output.options(),
+        ],
+        help="Training with an output scale α, f = α(h − h₀) + c, on a quadratic target: its end, and how far it "
+        "leaves its linearisation.\n\n\b\nlazyscope report lazy-to-rich --d 20 --alpha 0.01:1000:6log",
+        short_help="What an output scale does to training.",
+    ),
+    click.Command(
+        "mean-field",
+        callback=_mean_field,
+        params=[
+            click.Argument(["problem"], metavar="PROBLEM"),
+            click.Option(["--d"], type=int, default=10, show_default=True, help="Dimension."),
+            click.Option(["--particles"], default="4,8,16,32,64", show_default=True, help=f"N: {grammar.GRAMMAR}."),
+            click.Option(["--activation"], default="relu", show_default=True, help="Name of σ; square is certified."),
+            click.Option(["--samples"], type=int, default=500, show_default=True, help="n."),
+            *declared.click_options(ParticleDescent.options),
+            _draws(2),
+            _SEED,
+            *output.options(),
+        ],
+        help="Risk of N particles after descent on n samples, against that of the best measure. PROBLEM is one of "
+        f"{', '.join(_PROBLEMS)}, each as it is drawn by default.\n\n\b\nlazyscope report mean-field mixture --bound 3",
+        short_help="How N particles approach the best measure.",
+    ),
+]
 
-    matrix, _, seed = ([option] for option in declared.click_options(QuadraticTarget.options))
-    return [
-        click.Command(
-            "interpolation",
-            callback=_interpolation,
-            params=[
-                click.Option(["--n"], type=int, default=100, show_default=True, help="Labels."),
-                click.Option(["--d"], type=int, default=10, show_default=True, help="Dimension."),
-                click.Option(["--regime"], default="rf,nt,nn", show_default=True, help="Which of these, with commas."),
-                click.Option(["--activation"], default="tanh", show_default=True, help="Name of σ, with a derivative."),
-                click.Option(["--width"], help=f"N: {grammar.GRAMMAR}. By default around each threshold."),
-                _draws(4),
-                _SEED,
-                *output.options(),
-            ],
-            help="The smallest network that fits n random labels exactly.\n\n"
-            "\b\nlazyscope report interpolation --n 60 --d 6 --regime rf,nt",
-            short_help="How many neurons fit n random labels.",
-        ),
-        click.Command(
-            "lazy-to-rich",
-            callback=_lazy_to_rich,
-            params=[
-                *matrix,
-                click.Option(["--d"], type=int, help="Dimension; without a file: 12."),
-                *seed,
-                click.Option(
-                    ["--alpha"], default="0.01,1,100", show_default=True, help=f"α: {grammar.GRAMMAR}, but inf."
-                ),
-                click.Option(
-                    ["--init"], type=float, default=1.0, show_default=True, help="Scale of the initial weights."
-                ),
-                click.Option(["--width"], type=int, help="N; d/2 by default."),
-                _draws(1),
-                _SEED,
-                *output.options(),
-            ],
-            help="Training with an output scale α, f = α(h − h₀) + c, on a quadratic target: its end, and how far it "
-            "leaves its linearisation.\n\n\b\nlazyscope report lazy-to-rich --d 20 --alpha 0.01:1000:6log",
-            short_help="What an output scale does to training.",
-        ),
-        click.Command(
-            "mean-field",
-            callback=_mean_field,
-            params=[
-                click.Argument(["problem"], metavar="PROBLEM"),
-                click.Option(["--d"], type=int, default=10, show_default=True, help="Dimension."),
-                click.Option(["--particles"], default="4,8,16,32,64", show_default=True, help=f"N: {grammar.GRAMMAR}."),
-                click.Option(
-                    ["--activation"], default="relu", show_default=True, help="Name of σ; square is certified."
-                ),
-                click.Option(["--samples"], type=int, default=500, show_default=True, help="n."),
-                *declared.click_options(ParticleDescent.options),
-                _draws(2),
-                _SEED,
-                *output.options(),
-            ],
-            help="Risk of N particles after descent on n samples, against that of the best measure. PROBLEM is one of "
-            f"{', '.join(_PROBLEMS)}, each as it is drawn by default.\n\n\b\nlazyscope report mean-field mixture --bound 3",
-            short_help="How N particles approach the best measure.",
-        ),
-    ]
-
-
-report = OnDemand(
+report = click.Group(
     "report",
-    lambda: {str(command.name): (lambda one=command: one) for command in _commands()},
+    commands=_COMMANDS,
     help="What is measured about wide networks, as a table; `lazyscope figure` draws the same.",
-    short_help="Wide networks, measured: tables.",
 )

@@ -19,7 +19,7 @@ _PATH = click.Path(path_type=Path)
 _MOST_FAILURES = 5  # that are told one by one
 
 
-@click.group(short_help="Grids of tasks that survive a crash.")
+@click.group()
 def sweep() -> None:
     """Compute a grid of problems, regimes, widths and draws on all cores or on a cluster.
 

@@ -10,21 +10,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import click
 
+from lazyscope.activations import Activation
 from lazyscope.cli import output
 from lazyscope.cli.asking import grammar
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence import registry
+from lazyscope.evidence.claim import Claim, Fidelity
 from lazyscope.files import read_array
 from lazyscope.problems.base import Option, Problem, SizedProblem
-
-if TYPE_CHECKING:
-    from lazyscope.evidence.claim import Claim, Fidelity
-    from lazyscope.protocols import TrainingProtocol
-    from lazyscope.regimes import Regime
+from lazyscope.protocols import TrainingProtocol
+from lazyscope.regimes import Regime
 
 Verb = Literal["limit", "exact", "simulate", "compare"]
 Spelling = Callable[[str], str]
@@ -118,7 +117,7 @@ def questions(verb: Verb) -> dict[str, Question]:
     >>> sorted(questions("exact"))
     ['mixture', 'quadratic']
     """
-    known = registry.claims("simulate" if verb == "compare" else cast("Fidelity", verb))
+    known = registry.claims("simulate" if verb == "compare" else cast(Fidelity, verb))
     if verb == "compare":  # something is simulated, and something else is there to compare it with
         others = {(claim.problem, claim.regime) for one in ("limit", "exact") for claim in registry.claims(one)}  # type: ignore[arg-type]
         known = tuple(claim for claim in known if (claim.problem, claim.regime) in others)
@@ -137,9 +136,9 @@ def by_problem(verb: Verb, known: Sequence[Claim]) -> dict[str, Question]:
 # -- options of a command ----------------------------------------------------------------------------------------------
 
 
-def click_options(options: Iterable[Option]) -> list[click.Option]:
-    """Return declared options as click has them."""
-    return [_click(option, option.help, option.default) for option in options]
+def click_options(options: Iterable[Option], **helps: str) -> list[click.Option]:
+    """Return declared options as click has them; `helps` says of some of them something else."""
+    return [_click(option, helps.get(option.name, option.help), option.default) for option in options]
 
 
 def _click(option: Option, help_: str, default: Any) -> click.Option:
@@ -151,7 +150,7 @@ def _click(option: Option, help_: str, default: Any) -> click.Option:
     return click.Option([option.flag, option.name], type=kind, default=default, show_default=shown, help=help_)
 
 
-def parameters(question: Question, *, picture: bool = True) -> list[click.Parameter]:
+def parameters(question: Question) -> list[click.Parameter]:
     """Return all options of a command, as problem, regimes, claims and protocols declare them."""
     kind, verb = question.kind, question.verb
     params: list[click.Parameter] = [*click_options(kind.options)]
@@ -178,7 +177,8 @@ def parameters(question: Question, *, picture: bool = True) -> list[click.Parame
         ]
     for options, _ in question.protocol_options.values():
         params.append(_click(options[0], " ".join(option.help for option in options), None))
-    return [*params, *output.options(f"lazyscope-{verb}-{kind.word}.png" if picture else "")]
+    drawn = verb != "compare" or not question.columns
+    return [*params, *output.options(f"lazyscope-{verb}-{kind.word}.png" if drawn else "")]
 
 
 def _size(question: Question, name: str) -> click.Option:
@@ -274,8 +274,6 @@ def _all_regimes(kind: type[Problem]) -> dict[str, type[Regime]]:
 
 def regimes_of(question: Question, words: Sequence[str], options: Mapping[str, Any]) -> dict[str, Callable[[], Regime]]:
     """Return how to make each regime; what they share is checked here, what is its own when it is made."""
-    from lazyscope.activations import Activation
-
     given = {name: options[name] for name in question.regime_options if name in options}
     for name, (option, _) in question.regime_options.items():
         given[name] = read(question.owner, option, flag(name), given.get(name))

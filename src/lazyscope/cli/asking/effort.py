@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from lazyscope.errors import LazyscopeError, TooLarge
-
-if TYPE_CHECKING:
-    from lazyscope.evidence.run import Run
+from lazyscope.evidence.run import Run
+from lazyscope.protocols import NoisySGD, ParticleDescent
 
 _LONG = 20.0  # seconds: from here on the time is told
 _MOST = 86_400.0  # seconds: from here on the command is refused
@@ -89,8 +88,6 @@ def of(runs: Iterable[tuple[str, Run]], draws: int) -> Effort:
 
 
 def _of_run(word: str, run: Run, draws: int) -> Effort | None:
-    from lazyscope.protocols import NoisySGD, ParticleDescent
-
     if run.fidelity == "limit" or not run.sizes:
         return None
     d, widths = float(run.d), run.sizes["width"]

@@ -116,11 +116,10 @@ class _Grid:
                 claim = self._simulated(problem, regime, method)
                 settings = product(_each(table.get("seed", 0)), self._whole("samples"), open_d, self._changes(claim))
                 for seed, given, d, changes in settings:
-                    sizes = self._sizes(question, claim, problem, given, d)
-                    yield Plan.grid(
-                        name, [problem], [regime], _each(table["fidelity"]), widths=widths, seed=seed, method=method,
-                        draws=table.get("draws", 1), protocol=_protocol(claim, problem, regime, given, changes), **sizes,
-                    )  # fmt: skip
+                    how = self._sizes(question, claim, problem, given, d)
+                    how |= {"protocol": _protocol(claim, problem, regime, given, changes), "method": method}
+                    how |= {"draws": table.get("draws", 1), "seed": seed}
+                    yield Plan.grid(name, [problem], [regime], _each(table["fidelity"]), widths=widths, **how)
 
     def _wrong(self, key: str, must: str, got: object, advice: str = "") -> InvalidParameter:
         return InvalidParameter.of(self.path.name, key, must, got, advice)
@@ -208,7 +207,7 @@ class _Grid:
         return [{}] if claim is None or claim.protocol is None else list(self._variants(claim.protocol))
 
     def _variants(self, kind: Any) -> Iterator[dict[str, Any]]:
-        """Yield what each variant of a protocol changes: a list makes several, but where a list is what is asked for."""
+        """Yield what each variant of a protocol changes: a list makes several, unless a list is what is asked for."""
         table = self.table.get(kind.word, {})
         if not isinstance(table, dict):
             raise self._wrong(kind.word, f"be a table, [{kind.word}]", repr(table)[:60])
