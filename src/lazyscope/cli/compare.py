@@ -45,7 +45,7 @@ def _with_limits(question: Question, wanted: output.Wanted, problem: Problem, ma
     ((word, (run, scalar)),) = runs_of(question, problem, makers, True, options).items()
     check_picture(question, wanted, [run])
     effort.of([(word, run)], options["draws"]).check(question.owner, _FEWER)
-    sizes = {name: values[0] if name in scalar else list(values) for name, values in run.sizes.items()}
+    sizes: Any = {name: values[0] if name in scalar else list(values) for name, values in run.sizes.items()}
     how = {"method": run.method, "draws": options["draws"], "seed": options["seed"]}
     with progress_bar():
         whole = side_by_side.compare(problem, run.regime, **sizes, **how)
@@ -66,7 +66,7 @@ def _of_three(question: Question, wanted: output.Wanted, problem: SizedProblem, 
                 asked = runs_of(replace(question, verb=verb), problem, {word: maker}, True, options)
                 runs.append((word, asked[word][0]))
     effort.of(runs, options["draws"]).check(question.owner, _FEWER)
-    protocols = {
+    protocols: Any = {
         word: run.protocol or (run.claim.protocol and run.claim.protocol.paper(problem, run.regime))
         for word, run in runs
     }

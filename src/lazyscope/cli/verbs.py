@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -96,7 +96,7 @@ def runs_of(
     question: Question, problem: Problem, makers: dict[str, Callable[[], Regime]], named: bool, options: dict[str, Any]
 ) -> Asked:
     """Return the runs of the regimes that have a result; refuse, or say which are left out, before any is computed."""
-    fidelity = cast(Fidelity, "simulate" if question.verb == "compare" else question.verb)
+    fidelity: Fidelity = "simulate" if question.verb == "compare" else question.verb
     served: Asked = {}
     left_out: dict[str, LazyscopeError] = {}
     for word, maker in makers.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -55,7 +54,7 @@ class Problem(ABC):
     title: ClassVar[str] = ""
     formula: ClassVar[str] = ""
     options: ClassVar[tuple[Option, ...]] = ()
-    usual: ClassVar[Mapping[str, Any]] = {
+    usual: ClassVar[dict[str, Any]] = {
         "activation": "relu", "psi1": "0.1:10:21log", "psi2": "3", "ridge": "0.001", "d": 100,
         "width": "d/2,d,2d,3d,4d,8d", "samples": "3d", "draws": 4,
     }  # fmt: skip
@@ -89,7 +88,7 @@ class SizedProblem(Problem):
 class GaussianProblem(SizedProblem):
     """A problem with Gaussian inputs, or a mixture of them."""
 
-    usual: ClassVar[Mapping[str, Any]] = {
+    usual: ClassVar[dict[str, Any]] = {
         "activation": "square", "width": "d/10,d/5,d/2,d,2d", "samples": 1000, "draws": 1
     }  # fmt: skip
 

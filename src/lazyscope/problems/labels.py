@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -63,7 +63,7 @@ class LinearLabels(Problem):
         Option("signal", float, 1.0, "‖β₀‖."),
         Option("link", str, "logistic", "f₀: logistic, sign or probit."),
     )
-    usual: ClassVar[Mapping[str, Any]] = Problem.usual | {"regime": "rf", "psi2": "2", "samples": "2d"}
+    usual: ClassVar[dict[str, Any]] = Problem.usual | {"regime": "rf", "psi2": "2", "samples": "2d"}
     signal: float = 1.0
     link: str | Link = "logistic"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -38,7 +37,7 @@ class LinearTarget(Problem):
         Option("nonlinear", float, 0.0, "F⋆, that of f⋆."),
         Option("inputs", str, "sphere", "Where x lives: sphere or gaussian."),
     )
-    usual: ClassVar[Mapping[str, Any]] = Problem.usual | {"regime": "rf"}
+    usual: ClassVar[dict[str, Any]] = Problem.usual | {"regime": "rf"}
     signal: float = 1.0
     noise: float = 0.0
     nonlinear: float = 0.0

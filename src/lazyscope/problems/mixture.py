@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +39,7 @@ class GaussianMixture(GaussianProblem):
         Option("d", int, None, "Dimension; without a file: 450."),
         Option("target_seed", int, None, "Seed of Δ's diagonal, {2, 1.5, 1}/√d; without a file: 0."),
     )
-    usual: ClassVar[Mapping[str, Any]] = GaussianProblem.usual | {"regime": "rf,nt,nn,bayes"}
+    usual: ClassVar[dict[str, Any]] = GaussianProblem.usual | {"regime": "rf,nt,nn,bayes"}
     Delta: FloatArray
     Sigma: FloatArray | None = None
 
@@ -68,7 +67,7 @@ class GaussianMixture(GaussianProblem):
                 raise InvalidParameter.of("GaussianMixture", "Delta", must, got, advice)
 
     @classmethod
-    def from_options(
+    def from_options(  # type: ignore[override]  # its keywords are its options
         cls, delta: Any = None, sigma: Any = None, d: int | None = None, target_seed: int | None = None
     ) -> Self:
         """Return the mixture with this Δ, or the paper's in d dimensions, and with this Σ, or the identity."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log10, sqrt
 from typing import Any, ClassVar
@@ -41,7 +40,7 @@ class RidgeMonomial(SizedProblem):
         Option("noise", float, 0.0, "Standard deviation of ε."),
         Option("inputs", str, "sphere", "sphere or hypercube."),
     )
-    usual: ClassVar[Mapping[str, Any]] = {
+    usual: ClassVar[dict[str, Any]] = {
         "regime": "nt,quadratic,randomized,nn", "activation": "relu3", "width": "256", "samples": 400, "draws": 2
     }  # fmt: skip
     d: int = field()  # with slots, a field that replaces the property of the base class

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any, ClassVar
@@ -38,7 +37,7 @@ class SparseParity(SizedProblem):
         Option("flip", float, 0.0, "Share of labels flipped."),
         Option("inputs", str, "hypercube", "hypercube or sphere."),
     )
-    usual: ClassVar[Mapping[str, Any]] = {
+    usual: ClassVar[dict[str, Any]] = {
         "regime": "nt,quadratic,randomized,nn", "activation": "relu3", "width": "256", "samples": 400, "draws": 2
     }  # fmt: skip
     d: int = field()  # with slots, a field that replaces the property of the base class

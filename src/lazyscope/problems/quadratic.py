@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +39,7 @@ class QuadraticTarget(GaussianProblem):
         Option("d", int, None, "Dimension; without a file: 450."),
         Option("target_seed", int, None, "Seed of B's eigenvalues, Exp(1); without a file: 100."),
     )
-    usual: ClassVar[Mapping[str, Any]] = GaussianProblem.usual | {"regime": "rf,nt,nn"}
+    usual: ClassVar[dict[str, Any]] = GaussianProblem.usual | {"regime": "rf,nt,nn"}
     B: FloatArray
     b0: float = 0.0
 
@@ -53,7 +52,9 @@ class QuadraticTarget(GaussianProblem):
         object.__setattr__(self, "b0", real_number(self.b0, "QuadraticTarget", "b0"))
 
     @classmethod
-    def from_options(cls, B: Any = None, d: int | None = None, target_seed: int | None = None) -> Self:
+    def from_options(  # type: ignore[override]  # its keywords are its options
+        cls, B: Any = None, d: int | None = None, target_seed: int | None = None
+    ) -> Self:
         """Return the target with this B, or the paper's in d dimensions."""
         if B is not None:
             return cls(B)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import click
 
@@ -19,7 +19,7 @@ from lazyscope.cli import output
 from lazyscope.cli.asking import grammar
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence import registry
-from lazyscope.evidence.claim import Claim, Fidelity
+from lazyscope.evidence.claim import Claim
 from lazyscope.files import read_array
 from lazyscope.problems.base import Option, Problem, SizedProblem
 from lazyscope.protocols import TrainingProtocol
@@ -117,9 +117,9 @@ def questions(verb: Verb) -> dict[str, Question]:
     >>> sorted(questions("exact"))
     ['mixture', 'quadratic']
     """
-    known = registry.claims("simulate" if verb == "compare" else cast(Fidelity, verb))
+    known = registry.claims("simulate" if verb == "compare" else verb)
     if verb == "compare":  # something is simulated, and something else is there to compare it with
-        others = {(claim.problem, claim.regime) for one in ("limit", "exact") for claim in registry.claims(one)}  # type: ignore[arg-type]
+        others = {(claim.problem, claim.regime) for one in ("limit", "exact") for claim in registry.claims(one)}
         known = tuple(claim for claim in known if (claim.problem, claim.regime) in others)
     return by_problem(verb, known)
 
@@ -145,9 +145,8 @@ def _click(option: Option, help_: str, default: Any) -> click.Option:
     if option.type is bool:
         return click.Option([option.flag, option.name], is_flag=True, help=help_)
     types: dict[Any, Any] = {int: int, float: float, Path: click.Path(path_type=Path)}
-    kind = None if isinstance(option.type, tuple) else types.get(option.type)
-    shown = default is not None
-    return click.Option([option.flag, option.name], type=kind, default=default, show_default=shown, help=help_)
+    how = {"type": types.get(option.type), "default": default, "show_default": default is not None}
+    return click.Option([option.flag, option.name], **how, help=help_)
 
 
 def parameters(question: Question) -> list[click.Parameter]:
@@ -193,8 +192,8 @@ def _size(question: Question, name: str) -> click.Option:
         having = {word for claim in question.claims if name in claim.optional for word in claim.regime.words}
         own = [word for word in question.regimes if word in having]
         rest = [word for word in question.regimes if word not in having]
-        texts = [f"{usual} for {', '.join(rest)}"] * bool(rest) + [f"its own number for each of {', '.join(own)}"]
-        text = " and ".join(texts) if own else usual
+        parts = [f"{usual} for {', '.join(rest)}"] * bool(rest) + [f"its own number for each of {', '.join(own)}"]
+        text = " and ".join(parts) if own else usual
         return click.Option(["--samples"], type=int, help=f"n: by default {text}.")
     if name == "d":
         return click.Option(["--d"], type=int, default=int(usual), show_default=True, help="Dimension.")
@@ -253,7 +252,7 @@ def words_of(question: Question, options: Mapping[str, Any]) -> tuple[list[str],
     words = question.default_regimes if asked is None else [word.strip().lower() for word in asked.split(",")]
     known = list(question.regimes)
     if question.verb != "compare" and not {*words} <= {*known}:  # another verb may serve it, as the refusal will say
-        known = list(dict.fromkeys([*_all_regimes(question.kind)]))
+        known = list({**question.regimes, **_all_regimes(question.kind)})
     if not {*words} <= {*known} or len({*words}) < len(words):
         must = f"name each of {', '.join(known)} at most once, with commas"
         raise InvalidParameter.of(owner, "--regime", must, repr(asked))

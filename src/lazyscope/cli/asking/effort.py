@@ -15,7 +15,7 @@ import click
 
 from lazyscope.errors import LazyscopeError, TooLarge
 from lazyscope.evidence.run import Run
-from lazyscope.protocols import NoisySGD, ParticleDescent
+from lazyscope.protocols import ParticleDescent
 
 _LONG = 20.0  # seconds: from here on the time is told
 _MOST = 86_400.0  # seconds: from here on the command is refused
@@ -88,40 +88,37 @@ def of(runs: Iterable[tuple[str, Run]], draws: int) -> Effort:
 
 
 def _of_run(word: str, run: Run, draws: int) -> Effort | None:
-    if run.fidelity == "limit" or not run.sizes:
+    claim, widths = run.claim, run.sizes.get("width", ())
+    if claim.fidelity == "limit" or not widths:
         return None
-    d, widths = float(run.d), run.sizes["width"]
-    if run.fidelity == "exact":
-        return _exact(word, run, d, widths, draws)
     try:
         run = run.settled()
     except LazyscopeError:
         return None  # refused when it is computed, unless another regime has more to say
-    if isinstance(run.protocol, ParticleDescent):
-        return particles(run.whole("samples"), d, widths, run.protocol.steps, draws)
-    if run.claim.protocol is None:
-        n = run.whole("samples")
-        each = [_CALL + n * (2.0 * N * d + N**2) / _SINGLE for N in widths]
-        return Effort(draws * sum(each), f"{_counted(len(widths) * draws, 'fit')} of {word} to {n:,} samples")
-    protocol: Any = run.protocol or (NoisySGD() if run.claim.protocol is NoisySGD else None)
-    if protocol is None or not hasattr(protocol, "steps"):
-        return None
-    n, lanes = protocol.steps * getattr(protocol, "batch", 1), len(getattr(protocol, "step_sizes", (0,)))
-    each = [n * (1e-6 + 6.0 * N * d * lanes / _STREAM) for N in widths]
-    return Effort(draws * sum(each), f"{_counted(len(widths) * draws, 'training')} of {word} on {n:,} samples")
+    d, n, fits = float(run.d), int(run.sizes.get("samples", (0,))[0]), _counted(len(widths) * draws, "fit")
+    protocol: Any = run.protocol or (claim.protocol and claim.protocol.paper(run.problem, run.regime))
+    if isinstance(protocol, ParticleDescent):
+        return particles(n, d, widths, protocol.steps, draws)
+    if claim.fidelity == "exact":
+        each, descends = _exact(word, run, d, widths)
+        descents = f"{_counted(len(widths) * draws, 'descent')} of up to {_DESCENT:,} steps"
+        what = descents if descends else f"{fits} of {word}"
+    elif protocol is None:
+        each, what = [_CALL + n * (2.0 * N * d + N**2) / _SINGLE for N in widths], f"{fits} of {word} to {n:,} samples"
+    else:
+        n, lanes = getattr(protocol, "steps", 0) * getattr(protocol, "batch", 1), getattr(protocol, "step_sizes", (0,))
+        each = [n * (1e-6 + 6.0 * N * d * len(lanes) / _STREAM) for N in widths]
+        what = f"{_counted(len(widths) * draws, 'training')} of {word} on {n:,} samples"
+    return Effort(draws * sum(each), what)
 
 
-def _exact(word: str, run: Run, d: float, widths: Sequence[float], draws: int) -> Effort:
-    """Population risks: fits by closed forms, and descents of trained networks with another σ than u²."""
+def _exact(word: str, run: Run, d: float, widths: Sequence[float]) -> tuple[list[float], bool]:
+    """Return seconds a width, and whether they are of descents: of trained networks with another σ than u²."""
     regime: Any = run.regime
     if word == "nn" and regime.alpha is None and regime.activation.degree != 2:
-        each = [_DESCENT * (2e-3 + 3e-4 * N + 6.0 * N**2 * d / _FLOPS) for N in widths]
-        what = f"{_counted(len(widths) * draws, 'descent')} of up to {_DESCENT:,} steps"
-    else:
-        again = 50.0 if word == "nt" else 1.0
-        each = [_CALL + (2.0 * again * N**2 * d + (N**3 if word == "rf" else 0.0)) / _FLOPS for N in widths]
-        what = f"{_counted(len(widths) * draws, 'fit')} of {word}"
-    return Effort(draws * sum(each), what)
+        return [_DESCENT * (2e-3 + 3e-4 * N + 6.0 * N**2 * d / _FLOPS) for N in widths], True
+    again = 50.0 if word == "nt" else 1.0
+    return [_CALL + (2.0 * again * N**2 * d + (N**3 if word == "rf" else 0.0)) / _FLOPS for N in widths], False
 
 
 def steps(count: float, flops: float, what: str) -> Effort:

@@ -1,4 +1,4 @@
-"""Beyond linear: random signs take the linear piece of a network away and leave the quadratic one (Bai and Lee 2019)."""
+"""Beyond linear: random signs take the linear piece of a network away, and leave the quadratic one (Bai, Lee 2019)."""
 
 from __future__ import annotations
 

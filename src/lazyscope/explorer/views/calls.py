@@ -78,15 +78,13 @@ def command(verb: str, kind: type[Problem], given: Mapping[str, Any]) -> str:
     >>> command("exact", ls.QuadraticTarget, {"d": 9, "target_seed": 100, "width": [2, 3], "weights": None})
     'lazyscope exact quadratic --d 9 --target-seed 100 --width 2,3'
     """
-    options = (
-        f"--{name.replace('_', '-')} {','.join(map(_word, value)) if isinstance(value, (list, tuple)) else _word(value)}"
-        for name, value in given.items()
-        if value is not None
-    )
+    options = (f"--{name.replace('_', '-')} {_word(value)}" for name, value in given.items() if value is not None)
     return " ".join(["lazyscope", verb, kind.word, *options])
 
 
 def _word(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(_word, value))
     return value if isinstance(value, str) else repr(value)
 
 

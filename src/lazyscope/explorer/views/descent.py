@@ -78,7 +78,7 @@ def lines(state: DescentState) -> dict[str, Any]:
     threshold = {"psi1": state.psi2, "psi2": state.psi1}.get(state.axis)
     if threshold is not None:
         picture.mark(threshold, "N = n")
-    return picture.answer("descent", state, call.command(**{state.axis: grid.option}), lines_of(python))
+    return picture.answer("descent", state, call.command(None, **{str(state.axis): grid.option}), lines_of(python))
 
 
 def _best(

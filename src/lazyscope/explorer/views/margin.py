@@ -71,7 +71,7 @@ def lines(state: MarginState) -> dict[str, Any]:
     call = Call("limit", labels, regime, {**sizes, state.axis: Name(state.axis), "method": "margin"})
     python += [f"{state.axis} = {grid.python}", f"line = {call.source()}", "print(line.to_dataframe())"]
     python.append("print('Bayes', float(ls.bayes(problem).error))")
-    return picture.answer("margin", state, call.command(**{state.axis: grid.option}), lines_of(python))
+    return picture.answer("margin", state, call.command(None, **{str(state.axis): grid.option}), lines_of(python))
 
 
 @lru_cache(maxsize=256)
