@@ -1,5 +1,6 @@
 """Commands are made from declarations: what another package brings is there without a line changed here."""
 
+import csv
 import json
 import re
 from dataclasses import dataclass, replace
@@ -198,3 +199,20 @@ def test_every_verb_has_the_problems_that_its_claims_serve():
 def test_an_option_of_a_regime_that_was_not_asked_for_is_refused():
     told = run("simulate", "quadratic", "--d", 9, "--regime", "rf", "--batch", 5, code=2).stderr
     assert "--batch parameter of lazyscope simulate quadratic must go with the regime nt or nn" in told
+
+
+def test_a_sweep_of_open_dimension_is_exported_with_a_row_for_each_size(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.toml").write_text(
+        'problem = "linear"\nnoise = 0.5\nd = 6\nregime = "rf"\nridge = [0.1, 1.0]\nsamples = 9\n'
+        'fidelity = "simulate"\nwidth = [3, 5]\ndraws = 2\n'
+    )
+    run("sweep", "run", "a.toml", "--workers", 1)
+    run("sweep", "export", "a.sqlite", "--out", "a.csv")
+    rows = [line for line in Path("a.csv").read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    theirs = ls.simulate(
+        ls.LinearTarget(noise=0.5), ls.RandomFeatures("relu"), d=6, width=[3, 5], samples=9, ridge=[0.1, 1.0], draws=2
+    )
+    risks = [float(row["risk"]) for row in csv.DictReader(rows)]
+    # a worker holds its linear algebra to one thread, which may cost the last bits of a product
+    assert risks == pytest.approx(theirs.risk.values.ravel().tolist(), rel=1e-10)
