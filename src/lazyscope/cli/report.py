@@ -10,7 +10,7 @@ import click
 from lazyscope.cli import output
 from lazyscope.cli.asking import declared, effort, grammar
 from lazyscope.errors import InvalidParameter
-from lazyscope.problems import QuadraticTarget
+from lazyscope.problems import QuadraticTarget, SizedProblem
 from lazyscope.protocols import ParticleDescent
 
 if TYPE_CHECKING:
@@ -127,22 +127,16 @@ def _scales(found: xr.Dataset) -> tuple[Table, list[str]]:
 
 # -- the mean field: how N particles approach the best measure -------------------------------------------------------
 
-_PROBLEMS = ("quadratic", "mixture", "linear", "labels", "parity", "monomial")
+_PROBLEMS = [word for word, one in declared.questions("simulate").items() if "mf" in one.regimes]
+_SPECIAL: dict[str, dict[str, Any]] = {"linear": {"noise": 0.5}, "labels": {"signal": 4.0}}  # the rest are as usual
 
 
-def _problem(name: str, d: int) -> tuple[Any, dict[str, int]]:
-    """Return the usual instance of a problem, and d where it leaves that open."""
-    from lazyscope import problems
-
-    sized: dict[str, Callable[[], Any]] = {
-        "quadratic": lambda: problems.QuadraticTarget.exponential(d),
-        "mixture": lambda: problems.GaussianMixture.three_level(d),
-        "parity": lambda: problems.SparseParity(d),
-        "monomial": lambda: problems.RidgeMonomial(d, 3),
-    }
-    if name in sized:
-        return sized[name](), {}
-    return problems.LinearTarget(noise=0.5) if name == "linear" else problems.LinearLabels(4.0), {"d": d}
+def _problem(owner: str, word: str, d: int) -> tuple[Any, dict[str, int]]:
+    """Return an instance of a problem, and d where it leaves that open."""
+    kind = declared.questions("simulate")[word].kind
+    sized = issubclass(kind, SizedProblem)
+    problem = declared.problem_of(owner, kind, _SPECIAL.get(word, {}) | ({"d": d} if sized else {}))
+    return problem, {} if sized else {"d": d}
 
 
 def _mean_field(**options: Any) -> None:
@@ -151,7 +145,7 @@ def _mean_field(**options: Any) -> None:
     owner = "lazyscope report mean-field"
     if options["problem"] not in _PROBLEMS:
         raise InvalidParameter.of(owner, "PROBLEM", f"be one of {', '.join(_PROBLEMS)}", repr(options["problem"]))
-    problem, size = _problem(options["problem"], options["d"])
+    problem, size = _problem(owner, options["problem"], options["d"])
     how = {name: options[name] for name in ("activation", "samples", "draws", "seed")} | size
     how |= {name: options[name] for name in ("steps", "bound") if options[name] is not None}
     how["particles"] = grammar.parse(options["particles"], owner, "--particles").whole

@@ -235,7 +235,7 @@ def problem_of(
             must = f"stand alone: the file says what {' and '.join(map(spelling, option.replaces))} would draw"
             raise InvalidParameter.of(owner, spelling(option.name), must, "both", "Leave one out.")
     values = {
-        option.name: read(owner, option, spelling(option.name), given.get(option.name), folder)
+        option.name: read(owner, option, spelling(option.name), given.get(option.name, option.default), folder)
         for option in kind.options
     }
     return kind.from_options(**values)
