@@ -49,8 +49,14 @@ class Guess(Regime):
     times: int = 1
     label: ClassVar[str] = "Guess"
     words: ClassVar = {"guess": {}, "twice": {"times": 2}}
-    options: ClassVar = (Option("luck", float, None, "How lucky."),)
+    options: ClassVar = (
+        Option("luck", float, None, "How lucky."),
+        Option("hand", ("left", "right"), "left", "Which one."),
+        Option("bias", float, None, "The same as the problem's: one option for both."),
+    )
     luck: float = 1.0
+    hand: str = "left"
+    bias: float = 0.0
 
     def __str__(self):
         return "guess" if self.times == 1 else "two guesses"
@@ -116,6 +122,7 @@ def test_what_it_declares_is_checked_as_everything_is(coin, tmp_path, monkeypatc
         (("--coins", "a.csv"), "no such file"),
         (("--bias", "much"), "'much' is not a valid float"),
         (("--width", "0"), "positive whole number"),
+        (("--hand", "up"), "--hand parameter of lazyscope exact coin must be left, or right. Got 'up'"),
     ):
         assert told in run("exact", "coin", *args, code=2).stderr, args
 
@@ -123,10 +130,10 @@ def test_what_it_declares_is_checked_as_everything_is(coin, tmp_path, monkeypatc
 def test_it_is_known_to_plans_too(coin, tmp_path):
     path = tmp_path / "coin.toml"
     path.write_text(
-        'problem = "coin"\nbias = [0.25, 0.5]\nregime = ["guess", "twice"]\nluck = 2.0\nfidelity = "simulate"\n'
+        'problem = "coin"\nbias = 0.25\nregime = ["guess", "twice"]\nluck = 2.0\nfidelity = "simulate"\n'
         "width = [1, 2]\n[tosses]\nhands = [1, 2]\n"
     )
-    assert len(read_plan(path).tasks) == 2 * 2 * 2 * 2
+    assert len(read_plan(path).tasks) == 2 * 2 * 2
 
 
 PLANS = {

@@ -177,7 +177,9 @@ def parameters(question: Question) -> list[click.Parameter]:
     for options, _ in question.protocol_options.values():
         params.append(_click(options[0], " ".join(option.help for option in options), None))
     drawn = verb != "compare" or not question.columns
-    return [*params, *output.options(f"lazyscope-{verb}-{kind.word}.png" if drawn else "")]
+    params += output.options(f"lazyscope-{verb}-{kind.word}.png" if drawn else "")
+    names = [param.name for param in params]
+    return [param for i, param in enumerate(params) if param.name not in names[:i]]  # one name, one option for all
 
 
 def _size(question: Question, name: str) -> click.Option:
@@ -213,15 +215,14 @@ def read(owner: str, option: Option, spelled: str, value: Any, folder: Path | No
         return None
     if option.type is list:
         return tuple(grammar.parse(value, owner, spelled).values) if isinstance(value, str) else value
-    words = option.type if isinstance(option.type, tuple) else ()
-    if isinstance(value, str) and value in words:
+    kinds = option.type if isinstance(option.type, tuple) else (option.type,)
+    words = [word for word in kinds if isinstance(word, str)]
+    if (isinstance(value, str) and value in words) or not (words or Path in kinds):
         return value
-    if option.type is not Path and not words:
-        return value
-    names = [word for word in words if isinstance(word, str)]
-    if not isinstance(value, (str, Path)) or (names and not Path(value).suffix) or (names and Path not in words):
-        must = ", ".join([*names, "or a file (.npy, .csv)"]) if names else "the name of a file (.npy, .csv)"
-        raise InvalidParameter.of(owner, spelled, f"be {must}", repr(value)[:60])
+    if Path not in kinds or not isinstance(value, (str, Path)) or (words and not Path(value).suffix):
+        choices = [*words, *["a file (.npy, .csv)"] * (Path in kinds)]
+        must = f"be {', '.join(choices[:-1])}{', or ' * bool(choices[:-1])}{choices[-1]}"
+        raise InvalidParameter.of(owner, spelled, must, repr(value)[:60])
     return read_array((folder or Path()) / value)
 
 
@@ -256,12 +257,12 @@ def words_of(question: Question, options: Mapping[str, Any]) -> tuple[list[str],
     if not {*words} <= {*known} or len({*words}) < len(words):
         must = f"name each of {', '.join(known)} at most once, with commas"
         raise InvalidParameter.of(owner, "--regime", must, repr(asked))
-    belongs = {name: having for name, (_, having) in question.regime_options.items() if name not in question.kind.usual}
-    belongs |= {name: having for name, (_, having) in question.protocol_options.items()}
-    for name, having in belongs.items():
-        if options.get(name) not in (None, False) and not {*having} & {*words}:
+    belongs = [(one, having) for one, having in question.regime_options.values() if one.name not in question.kind.usual]
+    belongs += [(some[0], having) for some, having in question.protocol_options.values()]
+    for option, having in belongs:
+        if options.get(option.name) not in (None, option.default) and not {*having} & {*words}:
             must = f"go with the regime {' or '.join(word for word in question.regimes if word in having)}"
-            raise InvalidParameter.of(owner, flag(name), must, f"regime {','.join(words)}", "Leave it out.")
+            raise InvalidParameter.of(owner, option.flag, must, f"regime {','.join(words)}", "Leave it out.")
     return words, asked is not None
 
 
@@ -273,9 +274,10 @@ def _all_regimes(kind: type[Problem]) -> dict[str, type[Regime]]:
 
 def regimes_of(question: Question, words: Sequence[str], options: Mapping[str, Any]) -> dict[str, Callable[[], Regime]]:
     """Return how to make each regime; what they share is checked here, what is its own when it is made."""
-    given = {name: options[name] for name in question.regime_options if name in options}
-    for name, (option, _) in question.regime_options.items():
-        given[name] = read(question.owner, option, flag(name), given.get(name))
+    given = {
+        name: read(question.owner, option, flag(name), options.get(name))
+        for name, (option, _) in question.regime_options.items()
+    }
     if given.get("activation") is not None:
         given["activation"] = Activation(given["activation"])
     known = question.regimes if {*words} <= {*question.regimes} else _all_regimes(question.kind)
