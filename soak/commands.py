@@ -261,7 +261,7 @@ def attack(tally: Tally, rng: np.random.Generator, deadline: Deadline) -> None:
 def _store(folder: Path) -> Path:
     """Return a store with the results of the plan, for `sweep status` and `sweep export`."""
     from lazyscope import sweep
-    from lazyscope.cli.plan_file import read_plan
+    from lazyscope.cli.asking.plan_file import read_plan
 
     inputs(folder)
     sweep.run(read_plan(folder / "plan.toml"), folder / "kept.sqlite", workers=1)

@@ -37,7 +37,10 @@ class Line:
 def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Yield path and command of every leaf of the tree."""
     if isinstance(group, click.Group):
-        for name, inner in group.commands.items():
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            inner = group.get_command(context, name)
+            assert inner is not None
             yield from commands(inner, (*path, name))
     else:
         yield path, group

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from lazyscope.checks import positive_numbers, real_number, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.numerics.losses import as_loss
-from lazyscope.problems import GaussianMixture, Problem
+from lazyscope.problems import GaussianMixture, Option, Problem
 from lazyscope.regimes import NeuralTangent, Regime
 
 _STEP_SIZES = "Pass steps like 0.01."
@@ -18,7 +18,19 @@ _LARGEST = 1e30  # networks are trained in float32, which ends at 3e38
 
 
 class TrainingProtocol:
-    """How a network is trained: the base of all protocols."""
+    """How a network is trained: the base of all protocols.
+
+    A subclass has a `word`, the name of its table in sweep plans, where every field of it may be set; `options` are
+    those that the command line has.
+    """
+
+    word: ClassVar[str] = ""
+    options: ClassVar[tuple[Option, ...]] = ()
+
+    @classmethod
+    def paper(cls, problem: Problem, regime: Regime) -> Self:
+        """Return the protocol of a pair that names none."""
+        return cls()
 
 
 @dataclass(frozen=True)
@@ -35,6 +47,13 @@ class SGD(TrainingProtocol):
     (0.01, 0.001)
     """
 
+    word: ClassVar[str] = "sgd"
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("batch", int, None, "Samples a step of SGD, for nt and nn: 100 by default."),
+        Option(
+            "step_sizes", list, None, "Of SGD, with commas; the best counts. By default 0.001 to 0.03, six of them."
+        ),
+    )
     steps: int = 200_000
     batch: int = 100
     step_sizes: tuple[float, ...] = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03)
@@ -64,7 +83,7 @@ class SGD(TrainingProtocol):
         object.__setattr__(self, "decay", pairs)
 
     @classmethod
-    def paper(cls, problem: Problem, regime: Regime) -> SGD:
+    def paper(cls, problem: Problem, regime: Regime) -> Self:
         """Return the paper's protocol: 1.4·10⁵ steps on the mixture; NT decays over the last 20,000 and 10,000.
 
         >>> import lazyscope as ls
@@ -92,6 +111,11 @@ class ParticleDescent(TrainingProtocol):
     ParticleDescent(steps=500, bound=4.0)
     """
 
+    word: ClassVar[str] = "descent"
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("steps", int, None, "Of the descent of particles, for mf: 2000 by default."),
+        Option("bound", float, None, "A, for mf: particles live on |a| ≤ A, ‖w‖ ≤ 1; 4 by default."),
+    )
     steps: int = 2000
     bound: float = 4.0
 
@@ -115,6 +139,7 @@ class NoisySGD(TrainingProtocol):
     (1.0, 0.5)
     """
 
+    word: ClassVar[str] = "noisy_sgd"
     steps: int = 1000
     batch: int = 256
     step_size: float = 1.0

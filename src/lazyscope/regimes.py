@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,6 +14,9 @@ from lazyscope.activations.derivatives import require_smooth
 from lazyscope.activations.named import Function
 from lazyscope.checks import FloatArray, real_array, real_number, symmetric, whole_number
 from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.problems.base import Option
+
+_ACTIVATION = Option("activation", str, None, "Name of σ, such as relu or tanh.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,15 +70,29 @@ def _positive(value: Any, owner: str, parameter: str) -> float:
 
 
 class Regime:
-    """What is trained, and how the answer is labelled."""
+    """What is trained, and how the answer is labelled.
+
+    A subclass has `words` that choose it on the command line and in sweep plans, each with the keywords that it fixes;
+    `options` are its options there, and `from_options` makes it from their values. A word that is a `flag` may be given
+    as an option of its own, such as `--isotropic`.
+    """
 
     label: ClassVar[str]
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    options: ClassVar[tuple[Option, ...]] = ()
+    flag: ClassVar[bool] = False
+
+    @classmethod
+    def from_options(cls, **values: Any) -> Self:
+        """Return the regime that these options describe; what is None is left to its default."""
+        return cls(**{name: value for name, value in values.items() if value is not None})
 
 
 class Network(Regime):
     """A regime of a two-layer network: it has an activation."""
 
     activation: Activation
+    options: ClassVar[tuple[Option, ...]] = (_ACTIVATION,)
 
     def __str__(self) -> str:
         return f"{self.label}, σ = {self.activation.name}"
@@ -97,6 +116,18 @@ class RandomFeatures(Network):
     weights: Weights
     surrogate: bool
     label: ClassVar[str] = "RF"
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"rf": {}}
+    options: ClassVar[tuple[Option, ...]] = (
+        _ACTIVATION,
+        Option(
+            "weights",
+            ("isotropic", "optimal", Path),
+            None,
+            "Law of the random features: isotropic, optimal, or a file with their covariance Γ.",
+            when="sized",
+        ),
+        Option("surrogate", bool, False, "Noisy linear features b₁⟨w, x⟩ + b⋆z instead of σ(⟨w, x⟩).", when="open"),
+    )
 
     def __init__(
         self, activation: Activation | str | Function = "square", weights: Any = None, *, surrogate: bool = False
@@ -122,6 +153,8 @@ class IsotropicFeatures(Regime):
     """
 
     label: ClassVar[str] = "IF"
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"isotropic": {}}
+    flag: ClassVar[bool] = True
 
     def __str__(self) -> str:
         return "isotropic features"
@@ -184,6 +217,7 @@ class NeuralTangent(Network):
     activation: Activation
     weights: Weights
     label: ClassVar[str] = "NT"
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"nt": {}}
 
     def __init__(self, activation: Activation | str | Function = "square", weights: Any = None) -> None:
         object.__setattr__(self, "activation", as_activation(activation))
@@ -213,6 +247,12 @@ class Trained(Network):
     alpha: float | None
     init: float
     label: ClassVar[str] = "NN"
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"nn": {}}
+    options: ClassVar[tuple[Option, ...]] = (
+        _ACTIVATION,
+        Option("alpha", float, None, "Output scale of nn: f = α(h − h₀) + c, lazy for large α.", when="scaled"),
+        Option("init", float, None, "Scale of the initial weights of nn: 1 by default.", when="scaled"),
+    )
 
     def __init__(
         self, activation: Activation | str | Function = "square", alpha: float | None = None, init: float = 1.0
@@ -238,6 +278,7 @@ class MeanField(Network):
 
     activation: Activation
     label: ClassVar[str] = "MF"
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"mf": {}}
 
     def __init__(self, activation: Activation | str | Function = "relu") -> None:
         object.__setattr__(self, "activation", as_activation(activation))
@@ -251,6 +292,7 @@ class Bayes(Regime):
     """No network at all: the best function of x there is, the floor that no regime beats."""
 
     label: ClassVar[str] = "Bayes"
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"bayes": {}}
 
     def __str__(self) -> str:
         return "Bayes"
@@ -282,6 +324,7 @@ class Taylor(Network):
     activation: Activation
     randomized: bool
     label: ClassVar[str] = "Taylor"
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"quadratic": {"randomized": False}, "randomized": {}}
 
     def __init__(
         self, order: int = 2, activation: Activation | str | Function = "relu3", randomized: bool = True

@@ -3,12 +3,12 @@
 import json
 import re
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from lazyscope.cli import main
 from lazyscope.experiments.frame import experiment, output
-from lazyscope.runs import verbs
 
 LIMIT = ("limit", "quadratic", "--d", "5", "--rho", "0.5,1")
 # one command of each kind that writes a file, with the options that name one
@@ -33,12 +33,6 @@ EACH = [(args, option, suffix) for args, options in WRITERS for option, suffix i
 
 def names(value):
     return " ".join(value) if isinstance(value, tuple) else value
-
-
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def run(*args, code=0):
@@ -121,8 +115,9 @@ def test_a_picture_that_cannot_be_drawn_is_refused_before_any_work(here, monkeyp
     def computed(*args, **kwargs):
         raise AssertionError
 
-    for name in ("limit", "exact", "simulate", "bayes"):
-        monkeypatch.setattr(verbs, name, computed)
+    for road in ("assembly.answer", "verbs.bayes", "side_by_side.compare"):
+        monkeypatch.setattr(f"lazyscope.runs.{road}", computed)
+    monkeypatch.setattr("lazyscope.limits.flow.curve.flow", computed)
     assert "picture" in refused(*args, "--out", "a.json", "--plot", "p.svg")
     assert list(here.iterdir()) == []
 
@@ -164,9 +159,10 @@ def test_no_command_writes_a_file_without_force_among_its_options():
     read = {"--B", "--delta", "--sigma", "data", "plan", "store", "--store"}
 
     def walk(command, path):
-        if hasattr(command, "commands"):
-            for name, inner in command.commands.items():
-                yield from walk(inner, (*path, name))
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                yield from walk(command.get_command(context, name), (*path, name))
         else:
             yield path, command
 

@@ -24,12 +24,6 @@ def run(*args, code=0):
     return result
 
 
-@pytest.fixture
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 FLOW = ("flow", "quadratic", "--d", 12, "--width", 6, "--seed", 3)
 
 

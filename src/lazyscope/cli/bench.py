@@ -11,7 +11,7 @@ import click
 from lazyscope.errors import LazyscopeError
 
 
-@click.command(short_help="Performance as ratios against peers.")
+@click.command()
 @click.argument("names", nargs=-1)
 @click.option("--list", "listing", is_flag=True, help="Name the benchmarks, and run none.")
 def bench(names: tuple[str, ...], listing: bool) -> None:

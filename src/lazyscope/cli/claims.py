@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from lazyscope.cli.terminal import console, table
 from lazyscope.errors import InvalidParameter
+from lazyscope.evidence import registry
+from lazyscope.evidence.claim import Claim
 
-if TYPE_CHECKING:
-    from lazyscope.evidence.claim import Claim
 
-
-@click.command(short_help="What is implemented, on which theorem.")
+@click.command()
 @click.argument("key", required=False)
 @click.option("--fidelity", type=click.Choice(["limit", "exact", "simulate"]), help="Only results of this fidelity.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list instead of the table.")
@@ -22,8 +22,6 @@ def claims(key: str | None, fidelity: str | None, as_json: bool) -> None:
 
     A KEY is fidelity/problem/regime/title, as --json prints it; its beginning is enough where only one has it.
     """
-    from lazyscope.evidence import registry
-
     chosen = [claim for claim in registry.claims() if fidelity in (None, claim.fidelity)]
     if key is not None:
         chosen = [_named(key, chosen)]
@@ -69,8 +67,6 @@ def _rate(claim: Claim) -> str:
 
 
 def _list(chosen: list[Claim]) -> None:
-    from lazyscope.cli.terminal import console, table
-
     # names stand above each other: seven columns would leave a terminal a word a line
     grid = table("fidelity\nproblem\nregime", "title\ntheorem", "assumptions", "rate", left=3)
     grid.show_lines = True
@@ -84,8 +80,6 @@ def _list(chosen: list[Claim]) -> None:
 
 
 def _show(claim: Claim) -> None:
-    from lazyscope.evidence.registry import bibtex
-
     lines = {
         "key": claim.key,
         "title": claim.title,
@@ -98,4 +92,4 @@ def _show(claim: Claim) -> None:
     for name, text in lines.items():
         if text:
             click.echo(f"{name:<13}{text}")
-    click.echo("\n" + bibtex(claim.citations))
+    click.echo("\n" + registry.bibtex(claim.citations))

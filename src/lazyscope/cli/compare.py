@@ -4,56 +4,84 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from lazyscope.cli import effort, output, ratios, risks
-from lazyscope.errors import InvalidParameter
+from lazyscope import files
+from lazyscope.cli import output
+from lazyscope.cli.asking import declared, effort
+from lazyscope.cli.asking.declared import Question
+from lazyscope.cli.terminal import console, progress_bar, size, table, with_error
+from lazyscope.cli.verbs import Problems, check_picture, runs_of
+from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.problems import Problem, SizedProblem
+from lazyscope.runs import side_by_side
 
 if TYPE_CHECKING:
     import xarray as xr
 
-_NETWORKS = "rf,nt,nn"
+_FEWER = "--samples, --draws or --width"
 _WITHIN = 3.0  # standard errors
 _COLUMNS = ("limit", "exact", "exact_stderr", "simulate", "simulate_stderr", "difference", "stderr", "finite_size", "z")
 
 
-def _run(kind: str, options: dict[str, Any]) -> None:
+def _run(question: Question, options: dict[str, Any]) -> None:
+    wanted = output.Wanted.of(question.owner, options)
+    words, _ = declared.words_of(question, options)
+    makers = declared.regimes_of(question, words, options)
+    problem = declared.problem_of(question.owner, question.kind, options)
+    if question.columns and isinstance(problem, SizedProblem):
+        _of_three(question, wanted, problem, makers, options)
+    else:
+        _with_limits(question, wanted, problem, makers, options)
+
+
+def _with_limits(question: Question, wanted: output.Wanted, problem: Problem, makers: Any, options: Any) -> None:
+    """Compare the limits of one regime with simulations, over all sizes."""
+    if len(makers) > 1:
+        raise InvalidParameter.of(question.owner, "--regime", "name one regime", ",".join(makers))
+    ((word, (run, scalar)),) = runs_of(question, problem, makers, True, options).items()
+    check_picture(question, wanted, [run])
+    effort.of([(word, run)], options["draws"]).check(question.owner, _FEWER)
+    sizes: Any = {name: values[0] if name in scalar else list(values) for name, values in run.sizes.items()}
+    how = {"method": run.method, "draws": options["draws"], "seed": options["seed"]}
+    with progress_bar():
+        whole = side_by_side.compare(problem, run.regime, **sizes, **how)
+    rests = json.loads(whole.attrs["claims"])[0]
+    told = {"label": run.regime.label, "regime": str(run.regime), "fidelity": "compare"}
+    told |= {"theorem": f"limit: {rests['limit']}; simulate: {rests['simulate']}", "claim": "compare"}
+    output.emit_points(wanted, whole.isel(regime=0, drop=True).assign_attrs(**told))
+
+
+def _of_three(question: Question, wanted: output.Wanted, problem: SizedProblem, makers: Any, options: Any) -> None:
+    """Compare the three fidelities of each regime."""
     import xarray as xr
 
-    from lazyscope.cli.terminal import progress_bar
-    from lazyscope.runs import side_by_side
-
-    owner = f"lazyscope compare {kind}"
-    wanted = output.Wanted.of(owner, options)
-    makers = risks.regimes_of(owner, options, options["regime"] or _NETWORKS)
-    if {"bayes", "mf"} & {*makers}:
-        raise InvalidParameter.of(owner, "--regime", "name networks: rf, nt, nn", repr(options["regime"]))
-    problem = risks.problem_of(owner, kind, options)
-    widths = risks.widths_of(owner, problem, options).whole
-    protocol = risks.protocol_of(owner, options)
+    runs, columns = [], []
+    for verb in ("exact", "simulate"):
+        for word, maker in makers.items():
+            with suppress(NoTheorem):
+                asked = runs_of(replace(question, verb=verb), problem, {word: maker}, True, options)
+                runs.append((word, asked[word][0]))
+    effort.of(runs, options["draws"]).check(question.owner, _FEWER)
+    protocols: Any = {
+        word: run.protocol or (run.claim.protocol and run.claim.protocol.paper(problem, run.regime))
+        for word, run in runs
+    }
     sizes = {name: options[name] for name in ("draws", "seed", "samples")}
-    regimes = {name: maker() for name, maker in makers.items()}
-    exact = effort.exact(problem, regimes, widths, options["draws"])
-    simulated = risks.sgd_effort(problem, regimes, widths, options, protocol)
-    whole = effort.Effort(exact.seconds + simulated.seconds, f"{exact.what} and {simulated.what}")
-    whole.check(owner, "--samples, --draws or --width")
+    sizes["width"] = declared.axis(question.owner, question.kind, "width", options["width"], problem.d).whole
     with progress_bar():
-        columns = [
-            side_by_side.compare(problem, regime, width=widths, protocol=protocol(problem, regime), **sizes)
-            for regime in regimes.values()
-        ]
+        for word, maker in makers.items():
+            columns.append(side_by_side.compare(problem, maker(), protocol=protocols.get(word), **sizes))
     result = xr.concat(columns, dim="regime", combine_attrs="drop_conflicts")
-    command = str(click.get_current_context().find_root().obj)
-    if wanted.out is not None:
-        _write(wanted.out, result, command, str(problem))
-        click.echo(f"wrote {wanted.out}", err=True)
-    if wanted.as_json:
-        click.echo(json.dumps(_document(result, command, str(problem))))
-    else:
-        _show(result, str(problem))
+    output.send(
+        wanted,
+        lambda path, command: _write(path, result, command, str(problem)),
+        lambda command: _document(result, command, str(problem)),
+        lambda: _show(result, str(problem)),
+    )
 
 
 def _rows(result: xr.Dataset) -> list[dict[str, Any]]:
@@ -73,8 +101,6 @@ def _document(result: xr.Dataset, command: str, problem: str) -> dict[str, Any]:
 
 
 def _write(path: Path, result: xr.Dataset, command: str, problem: str) -> None:
-    from lazyscope import files
-
     with files.replacing(path) as part:
         if path.suffix.lower() == ".csv":
             rows = [{name: "" if value is None else value for name, value in row.items()} for row in _rows(result)]
@@ -87,8 +113,6 @@ def _write(path: Path, result: xr.Dataset, command: str, problem: str) -> None:
 
 def _show(result: xr.Dataset, problem: str) -> None:
     """Print the table, a section a regime, and a line on whether all agree."""
-    from lazyscope.cli.terminal import console, size, table, with_error
-
     rows = _rows(result)
     grid = table("regime", "N", "N/d", "limit", "exact", "simulated", "simulated − exact", "finite size", "z", left=1)
     for i, row in enumerate(rows):
@@ -116,33 +140,11 @@ def _show(result: xr.Dataset, problem: str) -> None:
     out.print(verdict, soft_wrap=True)
 
 
-def _command(kind: str) -> click.Command:
-    formula = risks.PROBLEMS[kind][1]
-    params: list[click.Parameter] = [
-        *risks.PROBLEMS[kind][2],
-        *risks.regime_options(),
-        *risks.size_options("simulate", draws=4),
-        *output.options(),
-    ]
-
-    def callback(**options: Any) -> None:
-        _run(kind, options)
-
-    name = {"quadratic": "a quadratic target", "mixture": "a mixture of two Gaussians"}[kind]
-    return click.Command(
-        kind,
-        callback=callback,
-        params=params,
-        help=f"limit, exact and simulate side by side for {name}: {formula}.",
-        short_help=f"{name[2].upper()}{name[3:]}: {formula}.",
-    )
-
-
-compare = click.Group(
+compare = Problems(
     "compare",
-    commands=[*map(_command, risks.PROBLEMS), *(ratios.command("compare", kind) for kind in ratios.KINDS)],
-    help="The three fidelities side by side, and their difference in standard errors. exact and simulate see the same "
+    "The fidelities side by side",
+    _run,
+    "The three fidelities side by side, and their difference in standard errors. exact and simulate see the same "
     "weights, so that the difference is taken draw by draw. Minutes to hours at d = 450; --samples and fewer "
     "--step-sizes shorten it.",
-    short_help="The three side by side, difference in standard errors.",
 )

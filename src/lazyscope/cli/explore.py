@@ -10,7 +10,7 @@ from lazyscope.cli.output import FORCE
 from lazyscope.errors import LazyscopeError
 
 
-@click.command(short_help="A page where theory moves with the sliders.")
+@click.command()
 @click.option("--port", type=int, help="Port to listen on; 8765, or any that is free, by default.")
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen on: loopback, unless you say so."

@@ -13,7 +13,7 @@ from lazyscope.errors import InvalidParameter
 _OWNER = "lazyscope figure"
 
 
-@click.command(short_help="Draw a figure of the papers.")
+@click.command()
 @click.argument("name", required=False)
 @click.option(
     "--preset", metavar="quick|paper", default="quick", show_default=True,
@@ -92,7 +92,7 @@ def _make(ctx: click.Context, chosen: Any, preset: str, size: Any, out: Path, wo
 
 
 def _widths(text: str) -> list[float]:
-    from lazyscope.cli import grammar
+    from lazyscope.cli.asking import grammar
 
     return grammar.parse(text, _OWNER, "--width").whole
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
-from lazyscope.cli import effort, grammar, output, risks
+from lazyscope.cli import output
+from lazyscope.cli.asking import declared, effort, grammar
+from lazyscope.cli.terminal import console, progress_bar, size, table, with_error
 from lazyscope.errors import InvalidParameter
+from lazyscope.limits.flow import curve
+from lazyscope.limits.sgd.finite_step import finite_step
+from lazyscope.problems import QuadraticTarget
+from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
+from lazyscope.runs import pictures
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from lazyscope.problems import QuadraticTarget
-    from lazyscope.regimes import Trained
 
 _REGIMES = ("rf", "nt", "nn")
 _HELP = """\
@@ -29,23 +34,22 @@ lazyscope flow quadratic --regime nt,nn --alpha 10 --out lazy.csv
 
 def _regimes(owner: str, options: dict[str, Any]) -> dict[str, Any]:
     """Return name → regime of those asked for; all arguments are checked here."""
-    from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
-
     known = _REGIMES if options["step_size"] is None else _REGIMES[1:]
     names = [name.strip().lower() for name in (options["regime"] or ",".join(known)).split(",")]
     if set(names) - set(known) or len(set(names)) < len(names):
         must = f"name each of {', '.join(known)} at most once, with commas"
         advice = "" if known == _REGIMES else "Random features are fitted, not trained by SGD."
         raise InvalidParameter.of(owner, "--regime", must, repr(options["regime"]), advice)
-    scales: dict[str, Any] = risks.scales_of(owner, options, names)
+    scales = {name: options[name] for name in ("alpha", "init") if options[name] is not None}
+    if scales and "nn" not in names:
+        got = f"regime {','.join(names)}"
+        raise InvalidParameter.of(owner, f"--{next(iter(scales))}", "go with the regime nn", got, "Leave it out.")
     makers: dict[str, Any] = {"rf": RandomFeatures, "nt": NeuralTangent, "nn": lambda: Trained(**scales)}
     return {name: makers[name]() for name in names}
 
 
 def _times(owner: str, options: dict[str, Any]) -> Any:
     """Return the times asked for; with a step size the nearest whole numbers of steps, each once."""
-    import numpy as np
-
     times = np.array(grammar.parse(options["times"], owner, "--times").values)
     size = options["step_size"]
     if size is None:
@@ -61,16 +65,12 @@ def _times(owner: str, options: dict[str, Any]) -> Any:
 def _run(options: dict[str, Any]) -> None:
     import xarray as xr
 
-    from lazyscope.cli.terminal import progress_bar
-    from lazyscope.limits.flow.curve import flow as line_of
-    from lazyscope.runs import pictures
-
     owner = "lazyscope flow quadratic"
     wanted = output.Wanted.of(owner, options)
     regimes, times = _regimes(owner, options), _times(owner, options)
     if wanted.plot is not None:
         pictures.check_times(times)
-    problem: Any = risks.problem_of(owner, "quadratic", options)
+    problem: Any = declared.problem_of(owner, QuadraticTarget, options)
     N = max(1, problem.d // 2) if options["width"] is None else options["width"]
     if options["step_size"] is not None:
         count = float(times[-1]) / options["step_size"]
@@ -81,7 +81,7 @@ def _run(options: dict[str, Any]) -> None:
     with progress_bar():
         for name, regime in regimes.items():
             layer = {"second_layer": options["second_layer"]} if name == "nn" else {}
-            line = line_of(problem, regime, width=N, times=times, seed=options["seed"], **layer)
+            line = curve.flow(problem, regime, width=N, times=times, seed=options["seed"], **layer)
             if options["step_size"] is not None:
                 line = _with_steps(line, problem, regime, N, options, layer)
             lines.append(line)
@@ -98,7 +98,8 @@ def _run(options: dict[str, Any]) -> None:
     for line in lines:
         if "learned" in line:
             whole = whole.merge(line[["learned", "reached"]], combine_attrs="override")
-    told = {"regime": f"{'; '.join(line.attrs['regime'] for line in lines)}; N = {N}", "label": "flow", "claim": "flow"}
+    told = {"regime": f"{'; '.join(line.attrs['regime'] for line in lines)}; N = {N}", "label": "flow"}
+    told |= {name: "; ".join(dict.fromkeys(line.attrs[name] for line in lines)) for name in ("claim", "theorem")}
     whole = whole.assign_attrs(**told)
     output.deliver(wanted, whole, lambda: pictures.against_time(whole), _show)
 
@@ -107,22 +108,19 @@ def _with_steps(
     line: xr.Dataset, problem: QuadraticTarget, regime: Trained, N: int, options: dict[str, Any], layer: Any
 ) -> xr.Dataset:
     """Add the risk at the finite step size, at the same times."""
-    import numpy as np
-
-    from lazyscope.limits.sgd.finite_step import finite_step
-
     batch, size = options["batch"], options["step_size"]
     samples = np.rint(line.time.values / size).astype(np.int64) * batch
     how = {"step_size": size, "batch": batch, "samples": samples, "seed": options["seed"]}
     found = finite_step(problem, regime, width=N, **how, **layer)
     stderr = found.stderr.values if "stderr" in found else np.zeros(samples.size)
-    return line.assign(finite_step=("time", found.risk.values), finite_step_stderr=("time", stderr))
+    told = {name: f"{line.attrs[name]}; {found.attrs[name]}" for name in ("claim", "theorem")}
+    return line.assign(finite_step=("time", found.risk.values), finite_step_stderr=("time", stderr)).assign_attrs(
+        **told
+    )
 
 
 def _show(result: xr.Dataset) -> None:
     """Print a line a time: the risk of each regime, and how many directions the network has learned."""
-    from lazyscope.cli.terminal import console, size, table, with_error
-
     out, names, d = console(), result.regime.values.tolist(), result.sizes.get("direction")
     stepped = names if "finite_step" in result else []
     grid = table("time", *names, *(f"{name}, finite steps" for name in stepped), *(["learned"] if d else []))
@@ -144,9 +142,9 @@ def _show(result: xr.Dataset) -> None:
 
 
 _PARAMS: list[click.Parameter] = [
-    *risks.PROBLEMS["quadratic"][2],
+    *declared.click_options(QuadraticTarget.options),
     click.Option(["--regime"], help="Which of rf, nt, nn, with commas; by default all, or nt,nn with --step-size."),
-    *risks.scale_options(),
+    *declared.click_options(option for option in Trained.options if option.when == "scaled"),
     click.Option(["--width"], type=int, help="N; d/2 by default."),
     click.Option(
         ["--times"], default="0.1:1000:13log", show_default=True, help=f"t, ascending: {grammar.GRAMMAR}, but inf."
@@ -175,9 +173,8 @@ flow = click.Group(
             callback=lambda **options: _run(options),
             params=_PARAMS,
             help=_HELP,
-            short_help="Quadratic target: y = b₀ + ⟨x, Bx⟩ with x ~ N(0, I).",
+            short_help=f"Quadratic target: {QuadraticTarget.formula}.",
         )
     ],
     help="Risk along training: gradient flow on the population risk, and SGD at a finite step size, both predicted.",
-    short_help="Risk along training, predicted.",
 )

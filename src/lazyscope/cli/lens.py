@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lazyscope import files
+from lazyscope.cli.asking.grammar import parse
 from lazyscope.cli.output import FORCE
+from lazyscope.cli.terminal import console, progress_bar, table, with_error
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 _EXAMPLES = ("diabetes", "digits", "breast_cancer")
 
 
-@click.command(short_help="Is it worth training the features on your data?")
+@click.command()
 @click.argument("data", type=click.Path(path_type=Path), required=False)
 @click.option("--target", help="The column to predict.")
 @click.option("--example", type=click.Choice(_EXAMPLES), help="Data that ship with scikit-learn, instead of a file.")
@@ -39,9 +42,6 @@ def lens(data: Path | None, **options: Any) -> None:
 
     Numbers and categories are prepared the scikit-learn way, fold by fold. The report is one HTML file.
     """
-    from lazyscope import files
-    from lazyscope.cli.grammar import parse
-    from lazyscope.cli.terminal import progress_bar
     from lazyscope.lenses.verb import lens as look
 
     owner = "lazyscope lens"
@@ -70,7 +70,6 @@ def lens(data: Path | None, **options: Any) -> None:
 
 
 def _write(path: Path, found: DataLens) -> None:
-    from lazyscope import files
     from lazyscope.lenses.data.numbers import document
 
     with files.replacing(path) as part:
@@ -83,8 +82,6 @@ def _write(path: Path, found: DataLens) -> None:
 
 def _show(found: DataLens) -> None:
     """Print the table of errors, the quadratic part, and the verdict."""
-    from lazyscope.cli.terminal import console, table, with_error
-
     out = console()
     out.print(found.about, soft_wrap=True)
     cells = found.measured.at(found.samples)

@@ -5,26 +5,48 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
 from lazyscope import __version__
-from lazyscope.cli.bench import bench
-from lazyscope.cli.claims import claims
-from lazyscope.cli.compare import compare
-from lazyscope.cli.explore import explore
-from lazyscope.cli.figure import figure
-from lazyscope.cli.flow import flow
-from lazyscope.cli.lens import lens
-from lazyscope.cli.report import report
-from lazyscope.cli.risks import exact, limit, simulate
-from lazyscope.cli.sweep import sweep
 from lazyscope.errors import LazyscopeError
+
+_COMMANDS = {  # the module that a command is in, imported when it is asked for, and what the command is
+    "bench": ("bench", "Performance as ratios against peers."),
+    "claims": ("claims", "What is implemented, on which theorem."),
+    "compare": ("compare", "The three side by side, difference in standard errors."),
+    "exact": ("verbs", "Risk at finite N and d, without samples."),
+    "explore": ("explore", "A page where theory moves with the sliders."),
+    "figure": ("figure", "Draw a figure of the papers."),
+    "flow": ("flow", "Risk along training, predicted."),
+    "lens": ("lens", "Is it worth training the features on your data?"),
+    "limit": ("verbs", "Risk as N, d → ∞, by a theorem."),
+    "report": ("report", "Wide networks, measured: tables."),
+    "simulate": ("verbs", "Risk of networks trained on drawn data."),
+    "sweep": ("sweep", "Grids of tasks that survive a crash."),
+}
 
 
 class Commands(click.Group):
     """A group that prints a user's mistake as one line and leaves the traceback to the programmer's."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands."""
+        return [*_COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"lazyscope.cli.{_COMMANDS[cmd_name][0]}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, short) for name, (_, short) in _COMMANDS.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the command as it was typed: results carry it, so that it makes them again."""
@@ -77,7 +99,3 @@ def _stop(ctx: click.Context, message: str, code: int) -> NoReturn:
 @click.version_option(__version__, prog_name="lazyscope")
 def main() -> None:
     """What a two-layer network learns in each training regime, and what laziness costs."""
-
-
-for command in (limit, exact, simulate, compare, flow, report, figure, sweep, lens, explore, claims, bench):
-    main.add_command(command)

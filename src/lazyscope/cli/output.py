@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lazyscope import files
+from lazyscope.cli.terminal import console, size, table, with_error
+from lazyscope.problems import SizedProblem
+from lazyscope.runs import pictures
+
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
     from rich.table import Table
 
-    from lazyscope.problems import SizedProblem
-
 DIGITS = {"limit": 5, "exact": 4, "simulate": 4}
-
+_ERRORS = {"risk": "stderr", "simulate": "stderr", "difference": "stderr"}
+_REPORTED = ("residual", "iterations")  # what a solver reports: in the files, not in the table
 
 FORCE = "Replace files that exist; without it they are left alone, and the command refused."
 
@@ -50,8 +54,6 @@ class Wanted:
     @classmethod
     def of(cls, owner: str, options: dict[str, Any]) -> Wanted:
         """Check the paths before anything is computed."""
-        from lazyscope import files
-
         plot = None if options.get("plot") is None else Path(options["plot"])
         places = [
             files.Place("--out", options["out"], files.RESULT_SUFFIXES),
@@ -61,51 +63,114 @@ class Wanted:
         return cls(options["as_json"], options["out"], plot)
 
 
-def emit(wanted: Wanted, results: Sequence[xr.Dataset], problem: SizedProblem, *, geometric: bool) -> None:
-    """Send results where they are wanted."""
-    from lazyscope import files
-
+def send(
+    wanted: Wanted,
+    write: Callable[[Path, str], None],
+    document: Callable[[str], Any],
+    show: Callable[[], None],
+    picture: Callable[[], Figure] | None = None,
+) -> None:
+    """Send an answer where it is wanted: files and JSON carry the command, which is passed to what makes them."""
     command = str(click.get_current_context().find_root().obj)
-    figure = None
-    if wanted.plot is not None:  # drawn before anything is written: what cannot be shown leaves no file behind
-        from lazyscope.runs import pictures
-
-        figure = pictures.curves(results, problem, geometric=geometric)
-    _warn(results)
+    # drawn before anything is written: what cannot be shown leaves no file behind
+    figure = picture() if wanted.plot is not None and picture is not None else None
     if wanted.out is not None:
-        files.write_results(wanted.out, results, problem.d, str(problem), command)
+        write(wanted.out, command)
         click.echo(f"wrote {wanted.out}", err=True)
-    _save(figure, wanted.plot)
+    if figure is not None and wanted.plot is not None:
+        pictures.save(figure, wanted.plot)
+        click.echo(f"wrote {wanted.plot}", err=True)
     if wanted.as_json:
-        click.echo(json.dumps(files.document(results, str(problem), command)))
+        click.echo(json.dumps(document(command)))
     else:
-        show(results, problem)
+        show()
+
+
+def emit(wanted: Wanted, results: Sequence[xr.Dataset], problem: SizedProblem, *, geometric: bool) -> None:
+    """Send the results of regimes that stand side by side."""
+    _warn(results)
+    send(
+        wanted,
+        lambda path, command: files.write_results(path, results, problem.d, str(problem), command),
+        lambda command: files.document(results, str(problem), command),
+        lambda: show(results, problem),
+        lambda: pictures.curves(results, problem, geometric=geometric),
+    )
 
 
 def deliver(
     wanted: Wanted, result: xr.Dataset, picture: Callable[[], Figure] | None, show: Callable[[xr.Dataset], None]
 ) -> None:
-    """Send one result over any dimensions where it is wanted; `picture` draws it, `show` prints it for people."""
-    from lazyscope import files
-
-    command = str(click.get_current_context().find_root().obj)
-    figure = picture() if wanted.plot is not None and picture is not None else None
-    if wanted.out is not None:
-        files.write_points(wanted.out, result, command)
-        click.echo(f"wrote {wanted.out}", err=True)
-    _save(figure, wanted.plot)
-    if wanted.as_json:
-        click.echo(json.dumps(files.document([result], result.attrs["problem"], command)))
-    else:
-        show(result)
+    """Send one result over any dimensions; `picture` draws it, `show` prints it for people."""
+    send(
+        wanted,
+        lambda path, command: files.write_points(path, result, command),
+        lambda command: files.document([result], result.attrs["problem"], command),
+        lambda: show(result),
+        picture,
+    )
 
 
-def _save(figure: Figure | None, path: Path | None) -> None:
-    if figure is not None and path is not None:
-        from lazyscope.runs import pictures
+def emit_points(wanted: Wanted, result: xr.Dataset) -> None:
+    """Send a result where it is wanted."""
 
-        pictures.save(figure, path)
-        click.echo(f"wrote {path}", err=True)
+    def picture() -> Figure:
+        first = ("risk", "error", "margin")
+        names = ["limit"] if "limit" in result else sorted(_shown(result), key=lambda name: name not in first)
+        if "margin" in names:
+            names = ["error", "margin"]
+        return pictures.grid(result.drop_dims("step", errors="ignore"), names)
+
+    deliver(wanted, result, picture, show_points)
+
+
+def _shown(result: xr.Dataset) -> list[str]:
+    """Return the variables that people look at, in the order of the result."""
+    along = [values.dims for values in result.data_vars.values() if not {"draw", "step"} & {*values.dims}]
+    whole = max(along, key=len)
+    names = [str(name) for name, values in result.data_vars.items() if values.dims == whole]
+    same = ("risk",) if "error" in names else ()  # of labels the risk is the probability of a wrong one
+    return [name for name in names if name not in (*_REPORTED, *same) and not name.endswith("stderr")]
+
+
+def show_points(result: xr.Dataset) -> None:
+    """Print the problem, a line a point, and the theorem that it rests on."""
+    out, names = console(), _shown(result)
+    heads = {"regime": "regime", "width": "N", "psi1": "N/d", "psi2": "n/d", "ridge": "ridge"}
+    places = [name for name in heads if name in result.coords]
+    grid = table(*(heads[name] for name in places), *names, left=int("regime" in places))
+    for row in files.points(result[[*names, *(name for name in result.data_vars if str(name).endswith("stderr"))]]):
+        numbers = (_cell(name, row) for name in names)
+        where = (row[name] if name == "regime" else size(row[name]) for name in places)
+        grid.add_row(*where, *numbers)
+    at = result.attrs
+    out.print(f"{at['problem']}; {at['regime']}", soft_wrap=True)
+    out.print(grid)
+    out.print(f"{at['theorem']} [{at['citations'].replace(',', ', ')}]", soft_wrap=True)
+    if "erratum" in at:
+        out.print(f"erratum: {at['erratum']}", soft_wrap=True)
+
+
+def _cell(name: str, row: dict[str, Any]) -> str:
+    """Return what the table shows of one variable."""
+    stderr = row.get(_ERRORS.get(name, f"{name}_stderr"))
+    if name == "separable" and stderr is None:
+        return "yes" if row[name] else "no"
+    return _number(row[name], stderr)
+
+
+def _number(value: float, stderr: float | None) -> str:
+    """Return a number that may be of any size, and its standard error.
+
+    >>> _number(0.4174794, None), _number(2500.123, 3.2), _number(float("inf"), None)
+    ('0.41748', '2500.1 ± 3.2', '∞')
+    """
+    if value == float("inf"):
+        return "∞"
+    digits = 5 if stderr is None else 4
+    if abs(value) >= 100:
+        return f"{value:.1f}" if stderr is None else f"{value:.1f} ± {stderr:.1f}"
+    return f"{value:.{digits}f}" if stderr is None else f"{value:.{digits}f} ± {stderr:.{digits}f}"
 
 
 def _warn(results: Sequence[xr.Dataset]) -> None:
@@ -119,8 +184,6 @@ def _warn(results: Sequence[xr.Dataset]) -> None:
 
 def show(results: Sequence[xr.Dataset], problem: SizedProblem) -> None:
     """Print the problem, the table, and the theorem that each column rests on."""
-    from lazyscope.cli.terminal import console
-
     out = console()
     out.print(str(problem), soft_wrap=True)
     out.print(risk_table(results, problem.d))
@@ -135,10 +198,7 @@ def show(results: Sequence[xr.Dataset], problem: SizedProblem) -> None:
 
 def risk_table(results: Sequence[xr.Dataset], d: int) -> Table:
     """Return N/d, N, and a column a regime; a floor stands on every line."""
-    from lazyscope.cli.terminal import size, table, with_error
-    from lazyscope.files import tidy
-
-    columns = {result.attrs["label"]: tidy([result], d) for result in results}
+    columns = {result.attrs["label"]: files.tidy([result], d) for result in results}
     digits = DIGITS[results[0].attrs["fidelity"]]
     longest = max(columns.values(), key=len)
     grid = table("N/d", "N", *columns)

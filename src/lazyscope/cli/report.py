@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lazyscope.cli import effort, grammar, output, particles, risks
+from lazyscope.cli import output
+from lazyscope.cli.asking import declared, effort, grammar
 from lazyscope.errors import InvalidParameter
+from lazyscope.problems import QuadraticTarget, SizedProblem
+from lazyscope.protocols import ParticleDescent
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -82,7 +85,7 @@ def _lazy_to_rich(**options: Any) -> None:
     owner = "lazyscope report lazy-to-rich"
     scales = grammar.parse(options["alpha"], owner, "--alpha").values
     drawn = options["B"] is None and options["d"] is None
-    problem: Any = risks.problem_of(owner, "quadratic", {**options, "d": 12 if drawn else options["d"]})
+    problem: Any = declared.problem_of(owner, QuadraticTarget, {**options, "d": 12 if drawn else options["d"]})
     N = max(1, problem.d // 2) if options["width"] is None else options["width"]
     how = {name: options[name] for name in ("init", "draws", "seed")}
     _training(owner, problem, N, scales, options)
@@ -116,32 +119,25 @@ def _scales(found: xr.Dataset) -> tuple[Table, list[str]]:
 
 # -- the mean field: how N particles approach the best measure -------------------------------------------------------
 
-_PROBLEMS = ("quadratic", "mixture", "linear", "labels", "parity", "monomial")
+_PROBLEMS = [word for word, one in declared.questions("simulate").items() if "mf" in one.regimes]
+_SPECIAL: dict[str, dict[str, Any]] = {"linear": {"noise": 0.5}, "labels": {"signal": 4.0}}  # the rest are as usual
 
 
-def _problem(name: str, d: int) -> tuple[Any, dict[str, int]]:
-    """Return the usual instance of a problem, and d where it leaves that open."""
-    from lazyscope import problems
-
-    sized: dict[str, Callable[[], Any]] = {
-        "quadratic": lambda: problems.QuadraticTarget.exponential(d),
-        "mixture": lambda: problems.GaussianMixture.three_level(d),
-        "parity": lambda: problems.SparseParity(d),
-        "monomial": lambda: problems.RidgeMonomial(d, 3),
-    }
-    if name in sized:
-        return sized[name](), {}
-    return problems.LinearTarget(noise=0.5) if name == "linear" else problems.LinearLabels(4.0), {"d": d}
+def _problem(owner: str, word: str, d: int) -> tuple[Any, dict[str, int]]:
+    """Return an instance of a problem, and d where it leaves that open."""
+    kind = declared.questions("simulate")[word].kind
+    sized = issubclass(kind, SizedProblem)
+    problem = declared.problem_of(owner, kind, _SPECIAL.get(word, {}) | ({"d": d} if sized else {}))
+    return problem, {} if sized else {"d": d}
 
 
 def _mean_field(**options: Any) -> None:
     from lazyscope.experiments.wide.mean_field import mean_field
-    from lazyscope.protocols import ParticleDescent
 
     owner = "lazyscope report mean-field"
     if options["problem"] not in _PROBLEMS:
         raise InvalidParameter.of(owner, "PROBLEM", f"be one of {', '.join(_PROBLEMS)}", repr(options["problem"]))
-    problem, size = _problem(options["problem"], options["d"])
+    problem, size = _problem(owner, options["problem"], options["d"])
     how = {name: options[name] for name in ("activation", "samples", "draws", "seed")} | size
     how |= {name: options[name] for name in ("steps", "bound") if options[name] is not None}
     how["particles"] = grammar.parse(options["particles"], owner, "--particles").whole
@@ -193,9 +189,7 @@ _COMMANDS = [
         "lazy-to-rich",
         callback=_lazy_to_rich,
         params=[
-            *risks.PROBLEMS["quadratic"][2][:1],
-            click.Option(["--d"], type=int, help="Dimension; without a file: 12."),
-            *risks.PROBLEMS["quadratic"][2][2:],
+            *declared.click_options(QuadraticTarget.options, d="Dimension; without a file: 12."),
             click.Option(["--alpha"], default="0.01,1,100", show_default=True, help=f"α: {grammar.GRAMMAR}, but inf."),
             click.Option(["--init"], type=float, default=1.0, show_default=True, help="Scale of the initial weights."),
             click.Option(["--width"], type=int, help="N; d/2 by default."),
@@ -216,7 +210,7 @@ _COMMANDS = [
             click.Option(["--particles"], default="4,8,16,32,64", show_default=True, help=f"N: {grammar.GRAMMAR}."),
             click.Option(["--activation"], default="relu", show_default=True, help="Name of σ; square is certified."),
             click.Option(["--samples"], type=int, default=500, show_default=True, help="n."),
-            *particles.options(),
+            *declared.click_options(ParticleDescent.options),
             _draws(2),
             _SEED,
             *output.options(),
@@ -231,5 +225,4 @@ report = click.Group(
     "report",
     commands=_COMMANDS,
     help="What is measured about wide networks, as a table; `lazyscope figure` draws the same.",
-    short_help="Wide networks, measured: tables.",
 )

@@ -6,20 +6,24 @@ import json
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import click
 
+from lazyscope import files
+from lazyscope import sweep as sweeps
+from lazyscope.cli.asking.plan_file import read_plan
 from lazyscope.cli.output import FORCE
-
-if TYPE_CHECKING:
-    from lazyscope.sweep import Plan, Summary
+from lazyscope.cli.terminal import console, progress_bar, table
+from lazyscope.evidence.run import Run
+from lazyscope.sweep import Plan, Summary
+from lazyscope.sweep.collect import EXPORT_SUFFIXES
 
 _PATH = click.Path(path_type=Path)
 _MOST_FAILURES = 5  # that are told one by one
 
 
-@click.group(short_help="Grids of tasks that survive a crash.")
+@click.group()
 def sweep() -> None:
     """Compute a grid of problems, regimes, widths and draws on all cores or on a cluster.
 
@@ -51,8 +55,8 @@ def run(
     """Compute the tasks of PLAN, a TOML file such as this one, and keep them in the store.
 
     \b
-    problem = "quadratic"            # or "mixture"; d = 450 unless you say otherwise
-    regime = ["rf", "nt", "nn"]      # with activation, and weights for rf
+    problem = "quadratic"            # any problem of the verbs, with its options: d = 450 unless you say otherwise
+    regime = ["rf", "nt", "nn"]      # with their options: activation, weights for rf
     fidelity = ["exact", "simulate"]
     width = "45:4500:5log"           # numbers, or ranges as in --width
     draws = 3
@@ -63,10 +67,6 @@ def run(
     A list stands for each of its items; tables [[grid]] for several grids. Tasks that have a result are not computed
     again; those that failed are. Exit code 1 tells that some did fail.
     """  # noqa: D301 (\b is the character that keeps click from wrapping)
-    from lazyscope import sweep as sweeps
-    from lazyscope.cli.plan_file import read_plan
-    from lazyscope.cli.terminal import progress_bar
-
     what = read_plan(plan)
     place = plan.with_suffix(".sqlite") if store is None else store
     try:
@@ -87,8 +87,6 @@ def run(
 
 
 def _interrupted(ctx: click.Context, plan: Plan, store: Path) -> NoReturn:
-    from lazyscope import sweep as sweeps
-
     done = next((one.done for one in sweeps.status(store)[0] if one.plan == plan.name), 0) if store.exists() else 0
     told = f"interrupted; {done} of {len(plan.tasks)} tasks are done and kept, the same command goes on from there"
     click.echo(f"lazyscope: {told}", err=True)
@@ -96,9 +94,6 @@ def _interrupted(ctx: click.Context, plan: Plan, store: Path) -> NoReturn:
 
 
 def _show(plan: Plan, summary: Summary, store: Path) -> None:
-    from lazyscope.cli.terminal import console, table
-    from lazyscope.evidence.run import Run
-
     runs = (task.work for task in plan.tasks if isinstance(task.work, Run))
     tasks = Counter((str(run.problem), run.fidelity, str(run.regime)) for run in runs)
     grid = table("problem", "fidelity", "regime", "tasks", left=3)
@@ -121,9 +116,6 @@ def status(store: Path, as_json: bool) -> None:
 
     Example: lazyscope sweep status width.sqlite
     """
-    from lazyscope import sweep as sweeps
-    from lazyscope.cli.terminal import console, table
-
     plans, holder = sweeps.status(store)
     if as_json:
         click.echo(json.dumps({"plans": [asdict(plan) for plan in plans], "running": holder}))
@@ -149,10 +141,6 @@ def export(store: Path, out: Path, plan: str | None, partial: bool, force: bool)
 
     Example: lazyscope sweep export width.sqlite --out width.csv
     """
-    from lazyscope import files
-    from lazyscope import sweep as sweeps
-    from lazyscope.sweep.collect import EXPORT_SUFFIXES
-
     files.check_places("lazyscope sweep export", [files.Place("--out", out, EXPORT_SUFFIXES)], force=force)
     for line in sweeps.export(store, out, plan, partial=partial):
         click.echo(f"lazyscope: note: left out: {line}", err=True)

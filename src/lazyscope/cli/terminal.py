@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lazyscope.cli.effort import NOTES
+from lazyscope.cli.asking.effort import NOTES
 from lazyscope.progress import observing, reporting
 
 if TYPE_CHECKING:

@@ -113,13 +113,15 @@ def _asked(fidelity: Fidelity) -> Iterator[Claim]:
     yield from [claim for claim in _REGISTERED.values() if claim.fidelity == fidelity]
 
 
-def claims() -> tuple[Claim, ...]:
+def claims(fidelity: Fidelity | None = None) -> tuple[Claim, ...]:
     """Return everything that is implemented, here and in other packages, with theorem, hypotheses and declared rate.
+
+    With a `fidelity`, only what has it.
 
     >>> {claim.regime.label for claim in claims() if claim.fidelity == "limit"} >= {"RF", "NT", "NN"}
     True
     """
-    return tuple(claim for fidelity in _MODULES for claim in _asked(fidelity))
+    return tuple(claim for one in _MODULES if fidelity in (None, one) for claim in _asked(one))
 
 
 def find(fidelity: Fidelity, problem: Problem, regime: Regime, method: str | None = None) -> Claim:

@@ -12,7 +12,7 @@ import numpy as np
 from lazyscope.checks import FloatArray, real_number
 from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.numerics.quadrature import panels
-from lazyscope.problems.base import Problem
+from lazyscope.problems.base import Option, Problem
 
 Link = Callable[[FloatArray], FloatArray]
 
@@ -57,7 +57,13 @@ class LinearLabels(Problem):
     """
 
     word: ClassVar[str] = "labels"
+    title: ClassVar[str] = "linear labels"
     formula: ClassVar[str] = "y = ±1, P(y = 1 | x) = f₀(⟨β₀, x⟩), x ~ N(0, I)"
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("signal", float, 1.0, "‖β₀‖."),
+        Option("link", str, "logistic", "f₀: logistic, sign or probit."),
+    )
+    usual: ClassVar[dict[str, Any]] = Problem.usual | {"regime": "rf", "psi2": "2", "samples": "2d"}
     signal: float = 1.0
     link: str | Link = "logistic"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from lazyscope.checks import real_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.problems.base import Problem
+from lazyscope.problems.base import Option, Problem
 
 Inputs = Literal["sphere", "gaussian"]
 
@@ -29,7 +29,15 @@ class LinearTarget(Problem):
     """
 
     word: ClassVar[str] = "linear"
+    title: ClassVar[str] = "linear target"
     formula: ClassVar[str] = "y = ⟨β₀, x⟩ + f⋆(x) + ε, ‖x‖ = √d"
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("signal", float, 1.0, "‖β₀‖."),
+        Option("noise", float, 0.0, "τ, standard deviation of ε."),
+        Option("nonlinear", float, 0.0, "F⋆, that of f⋆."),
+        Option("inputs", str, "sphere", "Where x lives: sphere or gaussian."),
+    )
+    usual: ClassVar[dict[str, Any]] = Problem.usual | {"regime": "rf"}
     signal: float = 1.0
     noise: float = 0.0
     nonlinear: float = 0.0

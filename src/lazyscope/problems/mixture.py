@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, fits_in_memory, symmetric, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.numerics import matrices
-from lazyscope.problems.base import GaussianProblem, unit_of
+from lazyscope.problems.base import GaussianProblem, Option, unit_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,17 @@ class GaussianMixture(GaussianProblem):
     """
 
     word: ClassVar[str] = "mixture"
+    title: ClassVar[str] = "mixture of two Gaussians"
     formula: ClassVar[str] = "y = ±1, x | y ~ N(0, Σ ∓ Δ)"
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
+            "delta", Path, None, "File (.npy, .csv) with Δ, (d, d) or its (d,) diagonal.", replaces=("d", "target_seed")
+        ),
+        Option("sigma", Path, None, "File (.npy, .csv) with Σ; the identity by default."),
+        Option("d", int, None, "Dimension; without a file: 450."),
+        Option("target_seed", int, None, "Seed of Δ's diagonal, {2, 1.5, 1}/√d; without a file: 0."),
+    )
+    usual: ClassVar[dict[str, Any]] = GaussianProblem.usual | {"regime": "rf,nt,nn,bayes"}
     Delta: FloatArray
     Sigma: FloatArray | None = None
 
@@ -54,6 +65,13 @@ class GaussianMixture(GaussianProblem):
                 got = f"{name} with smallest eigenvalue {matrices.eigenvalues(law)[0]:.4g}"
                 advice = "Scale Delta down: the theory has ‖Δ‖ of order 1/√d."
                 raise InvalidParameter.of("GaussianMixture", "Delta", must, got, advice)
+
+    @classmethod
+    def from_options(  # type: ignore[override]  # its keywords are its options
+        cls, delta: Any = None, sigma: Any = None, d: int | None = None, target_seed: int | None = None
+    ) -> Self:
+        """Return the mixture with this Δ, or the paper's in d dimensions, and with this Σ, or the identity."""
+        return cls(cls.three_level(450 if d is None else d, target_seed or 0).Delta if delta is None else delta, sigma)
 
     @classmethod
     def three_level(cls, d: int, seed: int = 0) -> GaussianMixture:

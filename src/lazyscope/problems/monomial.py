@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import log10, sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.problems.base import SizedProblem
+from lazyscope.problems.base import Option, SizedProblem
 from lazyscope.problems.inputs import Inputs, as_inputs, describe, draw_inputs
 
 _DECADES = 15  # float32 holds the square of a label, and of what is left of it
@@ -32,7 +32,17 @@ class RidgeMonomial(SizedProblem):
     """
 
     word: ClassVar[str] = "monomial"
+    title: ClassVar[str] = "ridge monomial"
     formula: ClassVar[str] = "y = α(βᵀx)^p + ε, ‖x‖ = √d"
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("d", int, 16, "Dimension."),
+        Option("degree", int, 3, "p."),
+        Option("noise", float, 0.0, "Standard deviation of ε."),
+        Option("inputs", str, "sphere", "sphere or hypercube."),
+    )
+    usual: ClassVar[dict[str, Any]] = {
+        "regime": "nt,quadratic,randomized,nn", "activation": "relu3", "width": "256", "samples": 400, "draws": 2
+    }  # fmt: skip
     d: int = field()  # with slots, a field that replaces the property of the base class
     degree: int
     alpha: float = 1.0

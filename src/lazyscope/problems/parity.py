@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, real_number, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.problems.base import SizedProblem
+from lazyscope.problems.base import Option, SizedProblem
 from lazyscope.problems.inputs import Inputs, as_inputs, describe, draw_inputs
 
 
@@ -29,7 +29,17 @@ class SparseParity(SizedProblem):
     """
 
     word: ClassVar[str] = "parity"
+    title: ClassVar[str] = "sparse parity"
     formula: ClassVar[str] = "y = ±x₁x₂⋯x_k on {±1}^d"
+    options: ClassVar[tuple[Option, ...]] = (
+        Option("d", int, 16, "Dimension."),
+        Option("k", int, 2, "Coordinates that count."),
+        Option("flip", float, 0.0, "Share of labels flipped."),
+        Option("inputs", str, "hypercube", "hypercube or sphere."),
+    )
+    usual: ClassVar[dict[str, Any]] = {
+        "regime": "nt,quadratic,randomized,nn", "activation": "relu3", "width": "256", "samples": 400, "draws": 2
+    }  # fmt: skip
     d: int = field()  # with slots, a field that replaces the property of the base class
     k: int = 2
     flip: float = 0.0

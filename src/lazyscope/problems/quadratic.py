@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, fits_in_memory, real_number, symmetric, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.numerics import matrices
-from lazyscope.problems.base import GaussianProblem, unit_of
+from lazyscope.problems.base import GaussianProblem, Option, unit_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,16 @@ class QuadraticTarget(GaussianProblem):
     """
 
     word: ClassVar[str] = "quadratic"
+    title: ClassVar[str] = "quadratic target"
     formula: ClassVar[str] = "y = b₀ + ⟨x, Bx⟩, x ~ N(0, I)"
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
+            "B", Path, None, "File (.npy, .csv) with B, (d, d) or its (d,) eigenvalues.", replaces=("d", "target_seed")
+        ),
+        Option("d", int, None, "Dimension; without a file: 450."),
+        Option("target_seed", int, None, "Seed of B's eigenvalues, Exp(1); without a file: 100."),
+    )
+    usual: ClassVar[dict[str, Any]] = GaussianProblem.usual | {"regime": "rf,nt,nn"}
     B: FloatArray
     b0: float = 0.0
 
@@ -42,7 +52,16 @@ class QuadraticTarget(GaussianProblem):
         object.__setattr__(self, "b0", real_number(self.b0, "QuadraticTarget", "b0"))
 
     @classmethod
-    def exponential(cls, d: int, seed: int = 100) -> QuadraticTarget:
+    def from_options(  # type: ignore[override]  # its keywords are its options
+        cls, B: Any = None, d: int | None = None, target_seed: int | None = None
+    ) -> Self:
+        """Return the target with this B, or the paper's in d dimensions."""
+        if B is not None:
+            return cls(B)
+        return cls.exponential(450 if d is None else d, 100 if target_seed is None else target_seed)
+
+    @classmethod
+    def exponential(cls, d: int, seed: int = 100) -> Self:
         """Draw the paper's target: B diagonal, γ_i ~ Exp(1), from numpy's legacy generator as its script does.
 
         >>> QuadraticTarget.exponential(450, seed=100).B[:2].round(6)

@@ -10,12 +10,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lazyscope.errors import LazyscopeError, NotConverged
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
-from lazyscope.files import check_output, replacing, tidy, write_csv
+from lazyscope.files import check_output, points, replacing, tidy, write_csv
 from lazyscope.runs.assembly import assemble
 from lazyscope.sweep.content import canonical
 from lazyscope.sweep.plan import Plan, Task
@@ -132,8 +132,14 @@ def _write_csv(path: Path, found: _Collected) -> None:
             f"{at['citations']}; {at['arguments']}"
         )
         same = {"group": i, "fidelity": at["fidelity"], "problem": at["problem"], "model": at["regime"]}
-        rows += [same | row for row in tidy([result], d)]
+        rows += [same | row for row in (tidy([result], d) if "rho" in result.coords else _points(result))]
     write_csv(path, rows, comments)
+
+
+def _points(result: xr.Dataset) -> list[dict[str, Any]]:
+    """Return a row for each size of a problem of open dimension, with what has one value there."""
+    names = [name for name, variable in result.data_vars.items() if variable.dims == result.risk.dims]
+    return [{"regime": result.attrs["label"], **row} for row in points(result[names])]
 
 
 def _title(found: _Collected) -> str:

@@ -1,32 +1,19 @@
-"""Beyond linear: random signs take the linear piece of a network away and leave the quadratic one (Bai and Lee 2019).
-
-With w_r = m^−α v for the m/2 neurons with a_r = +1, w₀ ~ N(0, I) and x uniform on the unit sphere of d dimensions,
-
-    f^L = m^{−½−α} Σ_r σ′(w₀·x)(v·x),      f^Q = ½ m^{−½−2α} Σ_r σ″(w₀·x)(v·x)²,
-
-sums of m/2 independent terms: with E(v·x)² = 1/d and E(v·x)⁴ = 3/(d(d+2)) the mean squares over weights, inputs and
-signs Σ are closed forms, for every m. At α = ¼, f^L without signs grows like m^¼, under signs it falls like m^−¼, and
-f^Q, which does not see signs, stays (§3 there).
-"""
+"""Beyond linear: random signs take the linear piece of a network away, and leave the quadratic one (Bai, Lee 2019)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
 
-from lazyscope.activations.derivatives import require_smooth, taylor_coefficients
-from lazyscope.checks import FloatArray
+from lazyscope.activations.derivatives import require_smooth
 from lazyscope.explorer.views.base import ActivationName, Drawn, State, View, choice, slider
-from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_of, written
+from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_of, word_of, written
 from lazyscope.explorer.views.lazy import saved
 from lazyscope.explorer.views.picture import Grid, Picture, axis
 from lazyscope.explorer.views.remembered import activation
-from lazyscope.numerics.quadrature import gaussian_nodes, root_density
+from lazyscope.population import coupling
 from lazyscope.problems import SparseParity
 from lazyscope.regimes import NeuralTangent, Taylor
 
@@ -37,16 +24,13 @@ _PIECES = {
     "linear": ("linear piece, random signs", "signs"),
     "quadratic": ("quadratic piece", "nn"),
 }
-CLAIM: dict[str, Any] = {
+CLAIM = {
     "key": "report/coupling",
     "title": "coupling with the quadratic model",
-    "theorem": "§3 and Lemmas 10–11: sizes of f^L and f^Q under random signs",
-    "citations": ["bai2020beyond"],
-    "assumptions": [
-        "σ ∈ C² with σ″ Lipschitz (Assumption A)",
-        "symmetric initialisation, w₀ ~ N(0, I), ‖x‖ = 1; ‖w_r‖ = m^−α on the half with a = +1",
-    ],
-    "erratum": "§3 prints f^Q without the ½ of 1/2!; §6 has it, and so have we.",
+    "theorem": coupling.THEOREM,
+    "citations": list(coupling.CITATIONS),
+    "assumptions": list(coupling.ASSUMPTIONS),
+    "erratum": coupling.ERRATUM,
 }
 
 
@@ -80,43 +64,12 @@ class BeyondState(State):
     seed: int = slider(0, 0, 9999, "Seed", "The same seed draws the same dots.", step=1, group="dots")
 
 
-@cache
-def _moments(name: str) -> tuple[float, float, float, float]:
-    """E σ′, E σ′², E σ″, E σ″² at a standard Gaussian, by quadrature that ends its panels at kinks."""
-    sigma = activation(name)
-    require_smooth(sigma, 2)
-    g, w = gaussian_nodes(sigma.kinks, 1.0, 0)
-    weight = w * root_density(g)
-    coefficients = taylor_coefficients(sigma, g, 2)
-    first, second = coefficients[1], 2.0 * coefficients[2]
-    return tuple(float(weight @ values) for values in (first, first**2, second, second**2))  # type: ignore[return-value]
-
-
-def sizes(name: str, d: int, alpha: float, m: Any) -> dict[str, FloatArray]:
-    """Return the root mean squares of f^L without and under signs and of f^Q, for each width m.
-
-    >>> here = sizes("relu3", 10, 0.25, [1e4, 16e4])
-    >>> [f"{values[1] / values[0]:.2f}" for values in here.values()]  # 16^¼ = 2, and its inverse
-    ['2.00', '0.50', '1.00']
-    """
-    m = np.asarray(m, dtype=np.float64)
-    s1, s1_squared, s2, s2_squared = _moments(name)
-    scale = m**-alpha
-    spread = 0.5 * scale**2 * (s1_squared - s1**2) / d
-    fourth = 3.0 / (d * (d + 2.0))
-    return {
-        "linear_plain": np.sqrt(0.25 * m * scale**2 * s1**2 / d + spread),
-        "linear": scale * sqrt(0.5 * s1_squared / d),
-        "quadratic": 0.5 * scale**2 * np.sqrt((0.25 * m * s2**2 + 0.5 * (s2_squared - s2**2)) * fourth),
-    }
-
-
 def lines(state: BeyondState) -> dict[str, Any]:
     """The closed forms against m; for 2-XOR the two sample sizes that the bounds compare."""
     if state.what == "samples":
         return _samples(state)
     grid = Grid.logarithmic(50.0, 20_000.0, 41)
-    found = sizes(state.activation, state.d, state.alpha, grid.values)
+    found = coupling.piece_sizes(activation(state.activation), state.d, state.alpha, grid.values)
     ends = [values for values in found.values() if np.all(values > 0)]
     decades = (10.0 ** np.floor(np.log10(np.min(ends))), 10.0 ** np.ceil(np.log10(np.max(ends))))
     picture = Picture(
@@ -127,8 +80,8 @@ def lines(state: BeyondState) -> dict[str, Any]:
     for key, values in found.items():
         name, role = _PIECES[key]
         picture.line(name, role, grid.values, values, CLAIM)
-    call = f'sizes("{state.activation}", {state.d}, {state.alpha!r}, m)'
-    python = ["import numpy as np", "from lazyscope.explorer.views.beyond import sizes", "", f"m = {grid.python}"]
+    call = f'piece_sizes("{state.activation}", {state.d}, {state.alpha!r}, m)'
+    python = ["import numpy as np", "from lazyscope.population.coupling import piece_sizes", "", f"m = {grid.python}"]
     python += [f"lines = {call}", "for name, line in lines.items():", "    print(name, line.round(4))"]
     return picture.answer(
         "beyond", state, saved("; ".join([*python[1:2], *python[3:5], "print(lines)"])), lines_of(python)
@@ -158,8 +111,6 @@ def _samples(state: BeyondState) -> dict[str, Any]:
 class Coupling(Call):
     """The report on coupling at one width, in the place of a verb."""
 
-    arguments: Mapping[str, Any]
-
     def run(self) -> Any:
         """Measure it."""
         from lazyscope.experiments.beyond.coupling import coupling
@@ -184,8 +135,7 @@ def plan(state: BeyondState, fidelity: Drawn) -> Plan:
     """Measured pieces, or trained networks."""
     if state.what == "samples":
         return _parity_plan(state)
-    activation(state.activation)
-    _moments(state.activation)  # refuses what is not smooth
+    require_smooth(activation(state.activation), 2)
     if state.alpha != _QUARTER:
         note = (
             "dots",
@@ -197,7 +147,7 @@ def plan(state: BeyondState, fidelity: Drawn) -> Plan:
     for m in _WIDTHS:
         arguments: dict[str, Any] = {"widths": [m], "d": state.d, "activation": state.activation}
         arguments |= {"draws": state.draws, "seed": state.seed}
-        call = Coupling("simulate", problem, regime, "", arguments)
+        call = Coupling("simulate", problem, regime, arguments)
         shown = [(role, name, 0, key) for key, (name, role) in _PIECES.items()]
         tasks.append(Task(call, f"m = {m}", shown, lambda result: result.width))
     python = ["from lazyscope.experiments.beyond.coupling import coupling", ""]
@@ -210,23 +160,20 @@ def plan(state: BeyondState, fidelity: Drawn) -> Plan:
 def _parity_plan(state: BeyondState) -> Plan:
     d = state.d
     problem = SparseParity(d, flip=state.flip)
-    regimes = [
-        ("NT", "nt", f'ls.NeuralTangent("{state.activation}")', NeuralTangent(activation(state.activation))),
-        ("random signs", "nn", f'ls.Taylor(2, "{state.activation}")', Taylor(2, activation(state.activation))),
-    ]
+    sigma = activation(state.activation)
+    regimes = [("NT", "nt", NeuralTangent(sigma)), ("random signs", "nn", Taylor(2, sigma))]
     counts = [n for n in (d, 2 * d, 4 * d, 8 * d, 16 * d, 32 * d) if n <= 2 * d * d]
     tasks = []
     for n in counts:
-        for label, role, source, regime in regimes:
+        for label, role, regime in regimes:
             arguments = {"width": state.width, "samples": n, "draws": state.draws, "seed": state.seed}
-            call = Call("simulate", problem, regime, source, arguments)
+            call = Call("simulate", problem, regime, arguments)
             tasks.append(Task(call, f"{label}, n = {n}", [(role, label, 0, "risk")], _at(n)))
-    python = ["import lazyscope as ls", "", f"problem = ls.SparseParity({d}, flip={state.flip!r})"]
+    python = ["import lazyscope as ls", "", f"problem = {written(problem)}"]
     python += [*dictionary("dots", {task.name: task.call for task in tasks})]
     python += ["for name, dot in dots.items():", "    print(name, dot.risk.values.round(4))"]
-    options = f"--d {d} --flip {state.flip!r} --activation {state.activation} --regime nt,randomized"
-    options += f" --width {state.width} --draws {state.draws} --seed {state.seed}"
-    commands = (f"lazyscope simulate parity {options} --samples {n}" for n in counts)
+    both = [word_of(regime) for _, _, regime in regimes]
+    commands = (task.call.command(regime=both) for task in tasks[:: len(regimes)])
     return Plan(tuple(tasks), (), " && ".join(commands), lines_of(python))
 
 

@@ -1,13 +1,18 @@
-"""Calls of the library's verbs that make the dots of a view, each of which can be made and written down."""
+"""Calls of the library's verbs that make the dots of a view, each of which can be made and written down.
+
+Python and command line are made from what problems, regimes and protocols declare of their options.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from lazyscope.evidence.reductions import stderr_name
-from lazyscope.evidence.registry import find
+from lazyscope.evidence.registry import claims, find
 from lazyscope.explorer.views.picture import record
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
@@ -26,6 +31,8 @@ def written(value: Any) -> str:
     """
     if isinstance(value, Name):
         return str(value)
+    if isinstance(value, Regime):
+        return _regime(value, {})
     if is_dataclass(value):
         changed = [f for f in fields(value) if getattr(value, f.name) != f.default]
         inside = ", ".join(f"{f.name}={getattr(value, f.name)!r}" for f in changed)
@@ -33,15 +40,66 @@ def written(value: Any) -> str:
     return repr(value)
 
 
+def _changed(regime: Regime) -> dict[str, Any]:
+    """Return the options of a regime that are not the usual ones; σ always, by its name."""
+    usual, found = type(regime)(), {}
+    for option in regime.options:
+        value = getattr(regime, option.name)
+        if option.name == "activation":
+            found[option.name] = value.name
+        elif not (value is None or np.ndim(value) == 0) or value != getattr(usual, option.name):
+            found[option.name] = value
+    return found
+
+
+def word_of(regime: Regime) -> str:
+    """Return the word that chooses a regime on the command line.
+
+    >>> import lazyscope as ls
+    >>> word_of(ls.Taylor(2, "relu3")), word_of(ls.Taylor(2, "relu3", randomized=False))
+    ('randomized', 'quadratic')
+    """
+    fits = (all(getattr(regime, name) == value for name, value in fixed.items()) for fixed in regime.words.values())
+    return next(word for word, fit in zip(regime.words, fits, strict=True) if fit)
+
+
+def _regime(regime: Regime, names: Mapping[str, Name]) -> str:
+    """Return a regime as Python source; `names` are variables that stand for values of its options."""
+    given = {**_changed(regime), **regime.words[word_of(regime)], **names}
+    first = fields(regime)[0].name if fields(regime) else ""  # type: ignore[arg-type]  # regimes are dataclasses
+    inside = [written(value) if name == first else f"{name}={written(value)}" for name, value in given.items()]
+    return f"ls.{type(regime).__name__}({', '.join(inside)})".replace("'", '"')
+
+
+def command(verb: str, kind: type[Problem], given: Mapping[str, Any]) -> str:
+    """Return a command line; what is None is left out.
+
+    >>> import lazyscope as ls
+    >>> command("exact", ls.QuadraticTarget, {"d": 9, "target_seed": 100, "width": [2, 3], "weights": None})
+    'lazyscope exact quadratic --d 9 --target-seed 100 --width 2,3'
+    """
+    options = (f"--{name.replace('_', '-')} {_word(value)}" for name, value in given.items() if value is not None)
+    return " ".join(["lazyscope", verb, kind.word, *options])
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(_word, value))
+    return value if isinstance(value, str) else repr(value)
+
+
 @dataclass(frozen=True, eq=False)
 class Call:
-    """A call of a verb that can be made, and written down as Python: the one is the other by construction."""
+    """A call of a verb that can be made, and written down as Python: the one is the other by construction.
+
+    `names` are variables of the Python that stand for values of the regime's options.
+    """
 
     verb: Literal["limit", "exact", "simulate"]
     problem: Problem
     regime: Regime
-    written: str
     arguments: Mapping[str, Any]
+    names: Mapping[str, Name] = field(default_factory=dict)
 
     def run(self) -> Any:
         """Make the call."""
@@ -61,7 +119,30 @@ class Call:
     def source(self) -> str:
         """Write the call; the problem is the variable `problem`."""
         given = "".join(f", {name}={written(value)}" for name, value in self.arguments.items())
-        return f"ls.{self.verb}(problem, {self.written}{given})"
+        return f"ls.{self.verb}(problem, {_regime(self.regime, self.names)}{given})"
+
+    def command(self, problem: Mapping[str, Any] | None = None, **instead: Any) -> str:
+        """Write the call as a command line.
+
+        `problem` are options that describe the problem, where they are not its own fields; `instead` are values that
+        the command line writes in another way, None for what it leaves out.
+        """
+        kind, given = type(self.problem), problem
+        if given is None:
+            values = {option.name: getattr(self.problem, option.name) for option in kind.options}
+            given = {
+                option.name: values[option.name] for option in kind.options if values[option.name] != option.default
+            }
+        words = {word for claim in claims(self.verb) if issubclass(kind, claim.problem) for word in claim.regime.words}
+        asked = {**given, **({"regime": word_of(self.regime)} if len(words) > 1 else {}), **_changed(self.regime)}
+        for name, value in self.arguments.items():
+            if name == "protocol":
+                usual = value.paper(self.problem, self.regime)
+                settings = {option.name: getattr(value, option.name) for option in value.options}
+                asked |= {name: one for name, one in settings.items() if one != getattr(usual, name)}
+            elif name != "method":  # which is the usual one
+                asked[name] = value
+        return command(self.verb, kind, {**asked, **instead})
 
 
 @dataclass(frozen=True, eq=False)

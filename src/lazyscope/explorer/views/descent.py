@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from lazyscope.explorer.views.base import ActivationName, Drawn, State, View, choice, slider, switch
-from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, dictionary, lines_of
+from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, dictionary, lines_of, written
 from lazyscope.explorer.views.picture import Grid, Picture, axis, curve
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems import LinearTarget
@@ -54,16 +54,16 @@ def _grid(state: DescentState) -> Grid:
     return Grid.logarithmic(0.1, 20.0, 81, around=state.psi2 if state.axis == "psi1" else state.psi1)
 
 
-def _problem(state: DescentState) -> tuple[LinearTarget, RandomFeatures, str, list[str]]:
+def _problem(state: DescentState) -> tuple[LinearTarget, RandomFeatures, list[str]]:
     target = LinearTarget(noise=state.noise, nonlinear=state.nonlinear)
     python = ["import numpy as np", "import lazyscope as ls", ""]
-    python.append(f"problem = ls.LinearTarget(noise={state.noise!r}, nonlinear={state.nonlinear!r})")
-    return target, RandomFeatures(activation(state.activation)), f'ls.RandomFeatures("{state.activation}")', python
+    python.append(f"problem = {written(target)}")
+    return target, RandomFeatures(activation(state.activation)), python
 
 
 def lines(state: DescentState) -> dict[str, Any]:
     """Risk along the axis, its bias and variance, and the risk at the best ridge."""
-    target, regime, source, python = _problem(state)
+    target, regime, python = _problem(state)
     grid = _grid(state)
     top = float(np.ceil(2.5 * (target.energy + 0.4 * target.noise**2)))  # in steps, so that the axis stands still
     panel = axis("risk (predicting 0: 1 + F⋆²)", log=state.log, range_=None if state.log else (0.0, top))
@@ -72,20 +72,17 @@ def lines(state: DescentState) -> dict[str, Any]:
     claim, found = curve(target, regime, {**sizes, state.axis: grid.values})
     for name in _SHOWN if state.split else ("risk",):
         picture.line(_SHOWN[name], name, grid.values, found[name], claim, dash=_DASH[name])
-    call = Call("limit", target, regime, source, {**sizes, state.axis: Name(state.axis)})
+    call = Call("limit", target, regime, {**sizes, state.axis: Name(state.axis)})
     python += [f"{state.axis} = {grid.python}", f"line = {call.source()}", "print(line.to_dataframe())"]
-    _best(state, target, regime, grid, picture, python, source)
+    _best(state, target, regime, grid, picture, python)
     threshold = {"psi1": state.psi2, "psi2": state.psi1}.get(state.axis)
     if threshold is not None:
         picture.mark(threshold, "N = n")
-    options = {**sizes, state.axis: grid.option}
-    command = f"lazyscope limit linear {_target(state)} " + " ".join(f"--{name} {options[name]}" for name in sizes)
-    return picture.answer("descent", state, command, lines_of(python))
+    return picture.answer("descent", state, call.command(None, **{str(state.axis): grid.option}), lines_of(python))
 
 
 def _best(
-    state: DescentState, target: LinearTarget, regime: RandomFeatures, grid: Grid, picture: Picture, python: list[str],
-    source: str,
+    state: DescentState, target: LinearTarget, regime: RandomFeatures, grid: Grid, picture: Picture, python: list[str]
 ) -> None:  # fmt: skip
     """Add the risk at the best ridge, for every point of N/d or n/d."""
     if not state.best or state.axis == "ridge":
@@ -97,16 +94,12 @@ def _best(
     result = optimal_ridge(target, regime, **{**sizes, state.axis: grid.values})
     picture.line("risk, best ridge", "best", grid.values, result.risk.values, find("limit", target, regime))
     given = ", ".join(f"{name}={state.axis if name == state.axis else repr(value)}" for name, value in sizes.items())
-    python.append(f"print(ls.optimal_ridge(problem, {source}, {given}).to_dataframe())")
-
-
-def _target(state: DescentState) -> str:
-    return f"--noise {state.noise!r} --nonlinear {state.nonlinear!r} --activation {state.activation}"
+    python.append(f"print(ls.optimal_ridge(problem, {written(regime)}, {given}).to_dataframe())")
 
 
 def plan(state: DescentState, fidelity: Drawn) -> Plan:
     """Fits on drawn data: a call for each place on the axis, or one with every ridge."""
-    target, regime, source, python = _problem(state)
+    target, regime, python = _problem(state)
     d = state.d
     common: dict[str, Any] = {"d": d, "draws": state.draws, "seed": state.seed}
     sizes: list[dict[str, Any]] = []
@@ -122,15 +115,11 @@ def plan(state: DescentState, fidelity: Drawn) -> Plan:
     if len(possible) < len(sizes):
         notes.append(("dots", f"Those with N or n above {_LARGEST} are left out. Use a smaller d."))
     wanted = [(name, _SHOWN[name], 0, name) for name in (_SHOWN if state.split else ("risk",))]
-    tasks, commands = [], []
+    tasks = []
     for one in possible:
-        call = Call("simulate", target, regime, source, {**one, **common})
+        call = Call("simulate", target, regime, {**one, **common})
         tasks.append(Task(call, f"N = {one['width']}, n = {one['samples']}", wanted, along(state.axis)))
-        ridge = ",".join(map(repr, one["ridge"])) if isinstance(one["ridge"], list) else repr(one["ridge"])
-        commands.append(
-            f"lazyscope simulate linear {_target(state)} --d {d} --width {one['width']} --samples {one['samples']} "
-            f"--ridge {ridge} --draws {state.draws} --seed {state.seed}"
-        )
+    commands = [task.call.command() for task in tasks]
     python += [*dictionary("dots", {task.name: task.call for task in tasks})]
     python += ["for name, dot in dots.items():", "    print(name, dot.risk.values.round(4))"]
     return Plan(tuple(tasks), tuple(notes), " && ".join(commands), lines_of(python))

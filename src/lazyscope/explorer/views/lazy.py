@@ -7,7 +7,7 @@ eigenvalue i of d is its value at (i + ½)/d.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,10 +20,12 @@ from lazyscope.explorer.views.base import ActivationName, Drawn, State, choice, 
 from lazyscope.explorer.views.calls import Call, Name, Plan, Task, dictionary, lines_of
 from lazyscope.explorer.views.picture import Grid, Picture, curve
 from lazyscope.explorer.views.remembered import activation
+from lazyscope.problems import QuadraticTarget
 from lazyscope.problems.base import GaussianProblem
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 
+Verb = Literal["limit", "exact", "simulate"]
 LEVELS = r"^(-?\d{1,2}(\.\d{1,3})?(,-?\d{1,2}(\.\d{1,3})?){1,11})?$"
 RATIO, RISK = "N/d, neurons per dimension", "risk (best constant: 1)"
 _POINTS = 80  # of a line
@@ -61,7 +63,7 @@ class Nature:
 
     problem: GaussianProblem
     python: tuple[str, ...]
-    options: str
+    options: Mapping[str, Any]
     files: tuple[str, ...] = ()
 
     def saving(self, name: str, array: str, *more: str) -> str:
@@ -90,17 +92,19 @@ def quantiles(levels: str, d: int) -> tuple[FloatArray, str]:
 class Setting:
     """A state with its problem: everything that lines and dots are made from."""
 
-    kind: Literal["quadratic", "mixture"]
     state: LazyState
     nature: Nature
 
-    def regimes(self) -> Iterator[tuple[str, str, str, Callable[[], Regime]]]:
-        """Yield (label, role, Python, constructor)."""
-        sigma, name = activation(self.state.activation), self.state.activation
-        law = {0.0: "", 1.0: ', "optimal"'}.get(self.state.gamma, ", Gamma")
-        yield "RF", "rf", f'ls.RandomFeatures("{name}"{law})', lambda: RandomFeatures(sigma, self._weights())
-        yield "NT", "nt", f'ls.NeuralTangent("{name}")', lambda: NeuralTangent(sigma)
-        yield "NN", "nn", f'ls.Trained("{name}")', lambda: Trained(sigma)
+    def regimes(self) -> Iterator[tuple[str, str, Callable[[], Regime]]]:
+        """Yield (label, role, constructor)."""
+        sigma = activation(self.state.activation)
+        yield "RF", "rf", lambda: RandomFeatures(sigma, self._weights())
+        yield "NT", "nt", lambda: NeuralTangent(sigma)
+        yield "NN", "nn", lambda: Trained(sigma)
+
+    def _call(self, verb: Verb, regime: Regime, arguments: Mapping[str, Any]) -> Call:
+        names = {"weights": Name("Gamma")} if self._law and isinstance(regime, RandomFeatures) else {}
+        return Call(verb, self.nature.problem, regime, arguments, names)
 
     def _weights(self) -> FloatArray | str | None:
         gamma = self.state.gamma
@@ -123,17 +127,14 @@ class Setting:
         """The Python that stands before every call."""
         return "import numpy as np", "import lazyscope as ls", "", *self.nature.python, *self._law
 
-    def command(self, verb: str, options: str, regime: str = "") -> str:
-        """Return the command line of a verb, after the commands that write the files it reads."""
-        files, words = list(self.nature.files), ["lazyscope", verb, self.kind, self.nature.options]
-        words.append(f"--activation {self.state.activation}")
-        if regime:
-            words.append(f"--regime {regime}")
-        if self.state.gamma and regime in ("", "rf"):
-            words.append("--weights " + ("optimal" if self.state.gamma == 1.0 else "Gamma.csv"))
+    def _command(self, call: Call, **instead: Any) -> str:
+        """Return the command line of a call, after the commands that write the files it reads."""
+        files = list(self.nature.files)
+        if call.names or (self.state.gamma and instead.get("regime", "") is None):
+            instead["weights"] = "Gamma.csv" if self._law else "optimal"
             if self._law:
                 files.append(self.nature.saving("Gamma.csv", "Gamma", *self._law))
-        return " && ".join([*files, " ".join([*words, options])])
+        return " && ".join([*files, call.command(self.nature.options, **instead)])
 
     def rho(self) -> Grid:
         """N/d of the lines, N whole and in equal steps: the limit of a trained network is a function of N."""
@@ -146,7 +147,7 @@ class Setting:
         """Add a line for each regime that has a theorem, a note for each that has none; return command and Python."""
         rho = self.rho()
         calls = {}
-        for label, role, source, regime in self.regimes():
+        for label, role, regime in self.regimes():
             try:
                 one = regime()
                 claim, found = curve(self.nature.problem, one, {"rho": rho.values})
@@ -154,10 +155,12 @@ class Setting:
                 picture.note(label, str(error))
                 continue
             picture.line(label, role, rho.values, found["risk"], claim)
-            calls[label] = Call("limit", self.nature.problem, one, source, {"rho": Name("rho")})
+            calls[label] = self._call("limit", one, {"rho": Name("rho")})
         python = [*self.python, f"rho = {rho.python}", *dictionary("lines", calls)]
         python += ["for name, line in lines.items():", "    print(name, line.risk.values.round(4))"]
-        return self.command("limit", f"--rho {rho.option}"), lines_of(python)
+        shown = next(iter(calls.values()), self._call("limit", NeuralTangent(), {}))  # all regimes share the command
+        given = {"rho": rho.option, "regime": None, "activation": self.state.activation}
+        return self._command(shown, **given), lines_of(python)
 
     def plan(self, verb: Drawn) -> Plan:
         """Return the calls that make the dots, quick ones first."""
@@ -165,10 +168,10 @@ class Setting:
         tasks: list[Task] = []
         notes: list[tuple[str, str]] = []
         commands: list[str] = []
-        for label, role, source, regime in self.regimes():
+        for label, role, regime in self.regimes():
             try:
                 one, widths = regime(), self._widths(role, verb)
-                arguments, options = self._sizes(role, verb, one, widths)
+                arguments = self._sizes(role, verb, one)
             except LazyscopeError as error:
                 notes.append((label, str(error)))
                 continue
@@ -178,9 +181,9 @@ class Setting:
             # SGD trains all widths on one stream; everything else is a dot a call, so that dots appear one by one
             together = [widths] if verb == "simulate" and role != "rf" else [[N] for N in widths]
             for some in together:
-                call = Call(verb, problem, one, source, {"width": some, **arguments})
+                call = self._call(verb, one, {"width": some, **arguments})
                 tasks.append(Task(call, label, [(role, label, 0, "risk")], lambda result: result.width / problem.d))
-            commands.append(self.command(verb, options, role))
+            commands.append(self._command(self._call(verb, one, {"width": widths, **arguments})))
         calls = {f"{t.name}, N = {', '.join(map(str, t.call.arguments['width']))}": t.call for t in tasks}
         python = [*self.python, *dictionary("dots", calls)]
         python += ["for name, dot in dots.items():", "    print(name, dot.risk.values.round(4))"]
@@ -201,20 +204,16 @@ class Setting:
         how = "training a network" if verb == "simulate" else "a descent over all weights"
         return f"{how} at d = {self.nature.problem.d} takes minutes. Use d ≤ {_LARGEST_TRAINED}, or `lazyscope sweep`."
 
-    def _sizes(self, role: str, verb: Drawn, regime: Regime, widths: list[int]) -> tuple[dict[str, object], str]:
-        """Return what the call and the command take beside the widths."""
-        state = self.state
+    def _sizes(self, role: str, verb: Drawn, regime: Regime) -> dict[str, object]:
+        """Return what the call takes beside the widths."""
+        state, problem = self.state, self.nature.problem
         once = role == "nn" and (verb == "exact" or not activation(state.activation).is_square)
         draws = 1 if once or (verb == "simulate" and role != "rf") else state.draws
-        options = f"--width {','.join(map(str, widths))} --draws {draws} --seed {state.seed}"
         arguments: dict[str, object] = {"draws": draws, "seed": state.seed}
         if verb == "exact":
-            return arguments, options
+            return arguments
         if role == "rf":
-            samples = 200 * self.nature.problem.d
-            return {**arguments, "samples": samples}, f"{options} --samples {samples}"
-        step_size = 0.01 if self.kind == "quadratic" else 0.005
-        protocol = replace(SGD.paper(self.nature.problem, regime), batch=50, step_sizes=(step_size,))
-        samples = 10_000 * self.nature.problem.d
-        how = f" --samples {samples} --batch 50 --step-sizes {step_size}"
-        return {**arguments, "samples": samples, "protocol": protocol}, options + how
+            return {**arguments, "samples": 200 * problem.d}
+        step_size = 0.01 if isinstance(problem, QuadraticTarget) else 0.005
+        protocol = replace(SGD.paper(problem, regime), batch=50, step_sizes=(step_size,))
+        return {**arguments, "samples": 10_000 * problem.d, "protocol": protocol}

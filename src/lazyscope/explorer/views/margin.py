@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from lazyscope.explorer.views.base import ActivationName, Drawn, State, View, choice, slider
-from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, dictionary, lines_of
+from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, dictionary, lines_of, written
 from lazyscope.explorer.views.picture import Grid, Picture, axis, curve
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems import LinearLabels
@@ -42,16 +42,16 @@ def _known(signal: float, link: str) -> LinearLabels:
     return LinearLabels(signal, link)
 
 
-def _problem(state: MarginState) -> tuple[LinearLabels, RandomFeatures, str, list[str]]:
+def _problem(state: MarginState) -> tuple[LinearLabels, RandomFeatures, list[str]]:
     labels, regime = _known(state.signal, state.link), RandomFeatures(activation(state.activation))
     python = ["import numpy as np", "import lazyscope as ls", ""]
-    python.append(f'problem = ls.LinearLabels({state.signal!r}, "{state.link}")')
-    return labels, regime, f'ls.RandomFeatures("{state.activation}")', python
+    python.append(f"problem = {written(labels)}")
+    return labels, regime, python
 
 
 def lines(state: MarginState) -> dict[str, Any]:
     """Test error and margin along the axis, the Bayes error, and where data become separable."""
-    labels, regime, source, python = _problem(state)
+    labels, regime, python = _problem(state)
     grid = Grid.logarithmic(0.1, 10.0, 81)
     sizes: dict[str, Any] = {"psi1": state.psi1, "psi2": state.psi2}
     claim, found = curve(labels, regime, {**sizes, state.axis: grid.values}, method="margin")
@@ -68,12 +68,10 @@ def lines(state: MarginState) -> dict[str, Any]:
     place = _threshold(state.signal, state.link, state.activation, state.axis, sizes[_OTHER[state.axis]])
     if 0.1 < place < 10.0:
         picture.mark(place, "separable →" if state.axis == "psi1" else "← separable")
-    call = Call("limit", labels, regime, source, {**sizes, state.axis: Name(state.axis), "method": "margin"})
+    call = Call("limit", labels, regime, {**sizes, state.axis: Name(state.axis), "method": "margin"})
     python += [f"{state.axis} = {grid.python}", f"line = {call.source()}", "print(line.to_dataframe())"]
     python.append("print('Bayes', float(ls.bayes(problem).error))")
-    options = {**sizes, state.axis: grid.option}
-    command = f"lazyscope limit labels {_labels(state)} " + " ".join(f"--{name} {options[name]}" for name in sizes)
-    return picture.answer("margin", state, command, lines_of(python))
+    return picture.answer("margin", state, call.command(None, **{str(state.axis): grid.option}), lines_of(python))
 
 
 @lru_cache(maxsize=256)
@@ -85,13 +83,9 @@ def _threshold(signal: float, link: str, sigma: str, along: str, other: float) -
     return float(separability_threshold(_known(signal, link), RandomFeatures(activation(sigma)), **given)[along])
 
 
-def _labels(state: MarginState) -> str:
-    return f"--signal {state.signal!r} --link {state.link} --activation {state.activation}"
-
-
 def plan(state: MarginState, fidelity: Drawn) -> Plan:
     """Margins of drawn data, a call for each place on the axis."""
-    labels, regime, source, python = _problem(state)
+    labels, regime, python = _problem(state)
     d = state.d
     common: dict[str, Any] = {"d": d, "draws": state.draws, "seed": state.seed, "method": "margin"}
     name, other, fixed = ("width", "samples", state.psi2) if state.axis == "psi1" else ("samples", "width", state.psi1)
@@ -100,14 +94,11 @@ def plan(state: MarginState, fidelity: Drawn) -> Plan:
     notes = []
     if len(possible) < len(sizes):
         notes.append(("dots", f"Those with N or n above {_LARGEST} are left out. Use a smaller d."))
-    tasks, commands = [], []
+    tasks = []
     for one in possible:
-        call = Call("simulate", labels, regime, source, {**one, **common})
+        call = Call("simulate", labels, regime, {**one, **common})
         tasks.append(Task(call, f"N = {one['width']}, n = {one['samples']}", _SHOWN, along(state.axis)))
-        commands.append(
-            f"lazyscope simulate labels {_labels(state)} --d {d} --width {one['width']} --samples {one['samples']} "
-            f"--draws {state.draws} --seed {state.seed}"
-        )
+    commands = [task.call.command() for task in tasks]
     python += [*dictionary("dots", {task.name: task.call for task in tasks})]
     python += [
         "for name, dot in dots.items():",

@@ -35,9 +35,9 @@ def nature(levels: str, d: int, strength: float) -> Nature:
         drawn = GaussianMixture.three_level(d, 0)
         if strength == 1.0:
             python = f"problem = ls.GaussianMixture.three_level({d}, seed=0)"
-            return Nature(drawn, (python,), f"--d {d} --target-seed 0")
+            return Nature(drawn, (python,), {"d": d, "target_seed": 0})
         Delta, source = strength * drawn.Delta, f"{strength!r} * {_three(d)}.Delta"
-    found = Nature(GaussianMixture(Delta), (f"problem = ls.GaussianMixture({source})",), "--delta Delta.csv")
+    found = Nature(GaussianMixture(Delta), (f"problem = ls.GaussianMixture({source})",), {"delta": "Delta.csv"})
     return Nature(found.problem, found.python, found.options, (found.saving("Delta.csv", "problem.Delta"),))
 
 
@@ -51,7 +51,7 @@ def _nature(state: MixtureState) -> Nature:
 
 def lines(state: MixtureState) -> dict[str, Any]:
     """RF, NT and NN, where they have a theorem, and the Bayes floor."""
-    setting = Setting("mixture", state, _nature(state))
+    setting = Setting(state, _nature(state))
     panel = axis(RISK, range_=(-0.02, 1.03))
     picture = Picture(str(setting.nature.problem), axis(RATIO, range_=(0.0, 1.02 * state.rho_max)), [panel])
     command, python = setting.draw(picture)
@@ -64,7 +64,7 @@ def lines(state: MixtureState) -> dict[str, Any]:
 
 def plan(state: MixtureState, fidelity: Drawn) -> Plan:
     """Return the calls that make the dots."""
-    return Setting("mixture", state, _nature(state)).plan(fidelity)
+    return Setting(state, _nature(state)).plan(fidelity)
 
 
 PRESETS: dict[str, dict[str, Value]] = {

@@ -26,15 +26,15 @@ def nature(levels: str, d: int) -> Nature:
     if not levels:
         target = QuadraticTarget.exponential(d, _SEED)
         python = f"problem = ls.QuadraticTarget.exponential({d}, seed={_SEED})"
-        return Nature(target, (python,), f"--d {d} --target-seed {_SEED}")
+        return Nature(target, (python,), {"d": d, "target_seed": _SEED})
     values, written = quantiles(levels, d)
-    found = Nature(QuadraticTarget(values), (f"problem = ls.QuadraticTarget({written})",), "--B B.csv")
+    found = Nature(QuadraticTarget(values), (f"problem = ls.QuadraticTarget({written})",), {"B": "B.csv"})
     return Nature(found.problem, found.python, found.options, (found.saving("B.csv", "problem.B"),))
 
 
 def lines(state: QuadraticState) -> dict[str, Any]:
     """RF, NT and NN, where they have a theorem."""
-    setting = Setting("quadratic", state, nature(state.levels, state.d))
+    setting = Setting(state, nature(state.levels, state.d))
     panel = axis(RISK, range_=(-0.02, 1.03))
     picture = Picture(str(setting.nature.problem), axis(RATIO, range_=(0.0, 1.02 * state.rho_max)), [panel])
     command, python = setting.draw(picture)
@@ -43,7 +43,7 @@ def lines(state: QuadraticState) -> dict[str, Any]:
 
 def plan(state: QuadraticState, fidelity: Drawn) -> Plan:
     """Return the calls that make the dots."""
-    return Setting("quadratic", state, nature(state.levels, state.d)).plan(fidelity)
+    return Setting(state, nature(state.levels, state.d)).plan(fidelity)
 
 
 PRESETS = {

@@ -271,16 +271,17 @@ def _labelled(
             direction=np.arange(1, spectrum.size + 1), eigenvalue=("direction", spectrum[::-1].copy())
         )
     result["time"].attrs["long_name"] = "t = Σε"
-    return described(result, problem, regime, "gradient flow, the limit ε → 0 of Theorem 3's algorithm")
+    return described(result, problem, regime, "flow", "gradient flow, the limit ε → 0 of Theorem 3's algorithm")
 
 
-def described(result: xr.Dataset, problem: QuadraticTarget, regime: Regime, theorem: str) -> xr.Dataset:
+def described(result: xr.Dataset, problem: QuadraticTarget, regime: Regime, claim: str, theorem: str) -> xr.Dataset:
     """Write into a result what it is a result of."""
     from lazyscope import __version__
 
     result["risk"].attrs["long_name"] = "risk (1 = best constant)"
     result.attrs = {
         "fidelity": "limit",
+        "claim": claim,
         "theorem": theorem,
         "citations": "ghorbani2019limitations",
         "problem": str(problem),

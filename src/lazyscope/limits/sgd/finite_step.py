@@ -210,4 +210,4 @@ def _labelled(
     if not all(np.all(np.isfinite(value)) for value in values.values()):
         raise NotConverged("SGD at this step size leaves what float64 holds. Rescale B, or pass a smaller step size.")
     result = xr.Dataset({name: (("samples",), value) for name, value in values.items()}, {"samples": samples})
-    return described(result, problem, regime, "one-pass SGD to leading order in d·ε/batch")
+    return described(result, problem, regime, "finite_step", "one-pass SGD to leading order in d·ε/batch")

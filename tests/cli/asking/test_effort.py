@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 import lazyscope as ls
 from lazyscope import progress
-from lazyscope.cli import effort, main, terminal
+from lazyscope.cli import main, terminal
+from lazyscope.cli.asking import effort
 from lazyscope.errors import InvalidParameter, TooLarge
-from lazyscope.runs import verbs
 from lazyscope.training.sgd import lazy_to_rich
 
 
@@ -53,7 +53,7 @@ def test_the_papers_own_sizes_are_hours_and_not_refused(monkeypatch, args):
         progress.report(0, 1, "the work begins")
         raise Stop
 
-    monkeypatch.setattr(verbs, "simulate", stop)
+    monkeypatch.setattr("lazyscope.runs.assembly.answer", stop)
     monkeypatch.setattr("lazyscope.runs.side_by_side.compare", stop)
     result = CliRunner().invoke(main, [*args])
     assert isinstance(result.exception, Stop)

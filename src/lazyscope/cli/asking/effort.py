@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from lazyscope.errors import TooLarge
-
-if TYPE_CHECKING:
-    from lazyscope.problems import SizedProblem
+from lazyscope.errors import LazyscopeError, TooLarge
+from lazyscope.evidence.run import Run
+from lazyscope.protocols import ParticleDescent
 
 NOTES = "lazyscope.cli.effort"  # where a command keeps what it says when its work begins
 _LONG = 20.0  # seconds: from here on the time is told
@@ -87,37 +86,44 @@ def particles(n: float, d: float, widths: Sequence[float], steps: float, draws: 
     return Effort(draws * steps * sum(each), what)
 
 
-def exact(problem: SizedProblem, regimes: dict[str, Any], widths: Sequence[float], draws: int) -> Effort:
-    """Population risks: fits by closed forms, and descents of trained networks with another σ than u²."""
-    d, sizes = float(problem.d), _positive(widths)
-    seconds, parts = 0.0, []
-    for name, regime in regimes.items():
-        if name == "nn" and regime.alpha is None and regime.activation.degree != 2:
-            each = [_DESCENT * (2e-3 + 3e-4 * N + 6.0 * N**2 * d / _FLOPS) for N in sizes]
-            parts.append(f"{_counted(len(sizes) * draws, 'descent')} of up to {_DESCENT:,} steps")
-        elif name in ("rf", "nt", "nn"):
-            again = 50.0 if name == "nt" else 1.0
-            each = [_CALL + (2.0 * again * N**2 * d + (N**3 if name == "rf" else 0.0)) / _FLOPS for N in sizes]
-            parts.append(f"{_counted(len(sizes) * draws, 'fit')} of {name}")
-        else:
-            continue
-        seconds += draws * sum(each)
-    return Effort(seconds, " and ".join(parts))
+def of(runs: Iterable[tuple[str, Run]], draws: int) -> Effort:
+    """Return the work of so many draws of runs, each with the word of its regime; limits take no time."""
+    parts = [part for word, run in runs if (part := _of_run(word, run, draws)) is not None]
+    return Effort(sum(part.seconds for part in parts), " and ".join(part.what for part in parts))
 
 
-def simulate(d: float, names: Iterable[str], sizes: Sequence[float], n: float, draws: int, lanes: int = 1) -> Effort:
-    """Networks on n samples: normal equations for rf, for the others a pass of SGD with `lanes` step sizes at once."""
-    widths = _positive(sizes)
-    seconds, parts = 0.0, []
-    for name in names:
-        if name == "rf":
-            each = [_CALL + n * (2.0 * N * d + N**2) / _SINGLE for N in widths]
-            parts.append(f"{_counted(len(widths) * draws, 'fit')} of rf to {n:,} samples")
-        else:
-            each = [n * (1e-6 + 6.0 * N * d * lanes / _STREAM) for N in widths]
-            parts.append(f"{_counted(len(widths) * draws, 'training')} of {name} on {n:,} samples")
-        seconds += draws * sum(each)
-    return Effort(seconds, " and ".join(parts))
+def _of_run(word: str, run: Run, draws: int) -> Effort | None:
+    claim, widths = run.claim, run.sizes.get("width", ())
+    if claim.fidelity == "limit" or not widths:
+        return None
+    try:
+        run = run.settled()
+    except LazyscopeError:
+        return None  # refused when it is computed, unless another regime has more to say
+    d, n, fits = float(run.d), int(run.sizes.get("samples", (0,))[0]), _counted(len(widths) * draws, "fit")
+    protocol: Any = run.protocol or (claim.protocol and claim.protocol.paper(run.problem, run.regime))
+    if isinstance(protocol, ParticleDescent):
+        return particles(n, d, widths, protocol.steps, draws)
+    if claim.fidelity == "exact":
+        each, descends = _exact(word, run, d, widths)
+        descents = f"{_counted(len(widths) * draws, 'descent')} of up to {_DESCENT:,} steps"
+        what = descents if descends else f"{fits} of {word}"
+    elif protocol is None:
+        each, what = [_CALL + n * (2.0 * N * d + N**2) / _SINGLE for N in widths], f"{fits} of {word} to {n:,} samples"
+    else:
+        n, lanes = getattr(protocol, "steps", 0) * getattr(protocol, "batch", 1), getattr(protocol, "step_sizes", (0,))
+        each = [n * (1e-6 + 6.0 * N * d * len(lanes) / _STREAM) for N in widths]
+        what = f"{_counted(len(widths) * draws, 'training')} of {word} on {n:,} samples"
+    return Effort(draws * sum(each), what)
+
+
+def _exact(word: str, run: Run, d: float, widths: Sequence[float]) -> tuple[list[float], bool]:
+    """Return seconds a width, and whether they are of descents: of trained networks with another σ than u²."""
+    regime: Any = run.regime
+    if word == "nn" and regime.alpha is None and regime.activation.degree != 2:
+        return [_DESCENT * (2e-3 + 3e-4 * N + 6.0 * N**2 * d / _FLOPS) for N in widths], True
+    again = 50.0 if word == "nt" else 1.0
+    return [_CALL + (2.0 * again * N**2 * d + (N**3 if word == "rf" else 0.0)) / _FLOPS for N in widths], False
 
 
 def steps(count: float, flops: float, what: str) -> Effort:
