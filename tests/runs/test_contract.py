@@ -42,7 +42,7 @@ def test_the_theorem_itself_passes():
 NUMBERS = iter(np.linspace(0.1, 0.2, 1000))
 MISTAKES = {
     "a factor": (lambda problem, rho: 1.05 * theorem(problem, rho), "measured d"),
-    "no number": (lambda problem, rho: np.nan * rho, "not between 0 and 1"),
+    "no number": (lambda problem, rho: np.nan * rho, "gave no number for risk"),
     "above the best constant": (lambda problem, rho: 2.0 + rho, "not between 0 and 1"),
     "chance": (lambda problem, rho: np.full_like(rho, next(NUMBERS)), "one seed gave two numbers"),
 }

@@ -119,14 +119,14 @@ def emit_points(wanted: Wanted, result: xr.Dataset) -> None:
         names = ["limit"] if "limit" in result else sorted(_shown(result), key=lambda name: name not in first)
         if "margin" in names:
             names = ["error", "margin"]
-        return pictures.grid(result.drop_dims("step", errors="ignore"), names)
+        return pictures.grid(result.drop_dims(["step", "degree"], errors="ignore"), names)
 
     deliver(wanted, result, picture, show_points)
 
 
 def _shown(result: xr.Dataset) -> list[str]:
     """Return the variables that people look at, in the order of the result."""
-    along = [values.dims for values in result.data_vars.values() if not {"draw", "step"} & {*values.dims}]
+    along = [values.dims for values in result.data_vars.values() if not {"draw", "step", "degree"} & {*values.dims}]
     whole = max(along, key=len)
     names = [str(name) for name, values in result.data_vars.items() if values.dims == whole]
     same = ("risk",) if "error" in names else ()  # of labels the risk is the probability of a wrong one
@@ -136,7 +136,7 @@ def _shown(result: xr.Dataset) -> list[str]:
 def show_points(result: xr.Dataset) -> None:
     """Print the problem, a line a point, and the theorem that it rests on."""
     out, names = console(), _shown(result)
-    heads = {"regime": "regime", "width": "N", "psi1": "N/d", "psi2": "n/d", "ridge": "ridge"}
+    heads = {"regime": "regime", "width": "N", "samples": "n", "psi1": "N/d", "psi2": "n/d", "ridge": "ridge"}
     places = [name for name in heads if name in result.coords]
     grid = table(*(heads[name] for name in places), *names, left=int("regime" in places))
     for row in files.points(result[[*names, *(name for name in result.data_vars if str(name).endswith("stderr"))]]):

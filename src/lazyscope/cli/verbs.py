@@ -64,13 +64,13 @@ def _run(question: Question, options: dict[str, Any]) -> None:
     words, named = declared.words_of(question, options)
     makers = declared.regimes_of(question, words, options)
     problem = declared.problem_of(owner, question.kind, options)
+    draws = 1 if verb == "limit" else whole_number(options["draws"], verb, "draws")
     asked = runs_of(question, problem, makers, named, options)
     runs = [run for run, _ in asked.values()]
     if not question.columns and len({tuple(run.sizes) for run in runs}) > 1:
         must = "name regimes that take the same sizes, or a single one"
         raise InvalidParameter.of(owner, "--regime", must, ",".join(asked))
     check_picture(question, wanted, runs)
-    draws = 1 if verb == "limit" else whole_number(options["draws"], verb, "draws")
     fewer = "--draws or --width" if verb == "exact" else "--samples, --steps, --draws or --width"
     effort.of(((word, run) for word, (run, _) in asked.items()), draws).check(owner, fewer)
     with progress_bar():

@@ -38,6 +38,10 @@ class HarmonicTarget(SizedProblem):
         Option("noise", float, 0.0, "Standard deviation τ of the label noise."),
     )
 
+    title: ClassVar[str] = "harmonic target"
+    usual: ClassVar[dict[str, Any]] = {
+        "regime": "rf", "activation": "relu", "width": "d,4d,16d", "samples": "10d", "ridge": "0.001", "draws": 4
+    }  # fmt: skip
     d: int = field()  # with slots, a field that replaces the property of the base class
     energies: FloatArray = field()
     noise: float = 0.0

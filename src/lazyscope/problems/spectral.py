@@ -35,6 +35,10 @@ class SpectralTarget(Problem):
         Option("noise", float, 0.0, "Standard deviation τ of the label noise."),
     )
 
+    title: ClassVar[str] = "target of a given spectrum"
+    usual: ClassVar[dict[str, Any]] = {
+        "regime": "rf", "activation": "square", "width": "100,1000,inf", "samples": "1000", "ridge": "0.001", "draws": 4
+    }  # fmt: skip
     eigenvalues: FloatArray
     energies: FloatArray
     multiplicities: FloatArray | None = None

@@ -15,7 +15,7 @@ from lazyscope import __version__
 from lazyscope.checks import whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence.claim import Fidelity
-from lazyscope.evidence.registry import find
+from lazyscope.evidence.registry import claims, find
 from lazyscope.evidence.results import LONG_NAMES
 from lazyscope.files import jsonable
 from lazyscope.problems.base import Problem, SizedProblem
@@ -131,7 +131,7 @@ def compare(
         raise InvalidParameter.of("compare", "regimes", "be a regime, or at least one in a sequence", repr(regimes))
     widths = np.atleast_1d(whole_numbers(width, "compare", "width"))
     whole_number(draws, "compare", "draws", least=2, advice="One draw has no standard error.")
-    if not isinstance(problem, SizedProblem):
+    if not isinstance(problem, SizedProblem) or _at_given_sizes(problem):
         if protocol is not None:
             raise InvalidParameter.of("compare", "protocol", "be left out: nothing is trained by SGD here", protocol)
         sizes = {"d": d, "samples": samples, "ridge": ridge, "method": method, "draws": draws, "seed": seed}
@@ -180,13 +180,21 @@ def _labelled(
     return whole
 
 
+def _at_given_sizes(problem: Problem) -> bool:
+    """Whether the theorems of a problem speak of given N and n, so that a simulation can be held to them directly."""
+    limits = (claim for claim in claims() if claim.fidelity == "limit" and isinstance(problem, claim.problem))
+    return any("samples" in claim.arguments for claim in limits)
+
+
 def _against_limit(problem: Problem, regime: Regime, widths: NDArray[np.int64], sizes: dict[str, Any]) -> xr.Dataset:
     """Return limit and simulation of a problem of open dimension, and their difference in standard errors.
 
     The limit has no draws; z is the normal quantile as unlikely as the ratio is under Student's law, as in `agreement`.
     """
     simulated = verbs.simulate(problem, regime, width=widths, **sizes)
-    ratios = {"psi1": simulated.psi1.values, "psi2": float(simulated.psi2)}
+    ratios: dict[str, Any] = {"width": widths, "samples": sizes["samples"]}
+    if "psi1" in simulated.coords:
+        ratios = {"psi1": simulated.psi1.values, "psi2": float(simulated.psi2)}
     if sizes["ridge"] is not None:
         ratios["ridge"] = sizes["ridge"]
     limit = verbs.limit(problem, regime, **ratios, method=sizes["method"])

@@ -12,7 +12,7 @@ from lazyscope.evidence.claim import Claim, Fidelity
 from lazyscope.evidence.registry import find
 from lazyscope.evidence.run import Run
 from lazyscope.problems.base import Problem, SizedProblem, dimension_of
-from lazyscope.protocols import TrainingProtocol
+from lazyscope.protocols import SGD, TrainingProtocol
 from lazyscope.regimes import Bayes, FixedWeights, Regime
 from lazyscope.runs.assembly import answer
 
@@ -108,7 +108,7 @@ def _check_protocol(claim: Claim, protocol: Any) -> None:
     if claim.protocol is None:
         must, got = "be left out: this is fitted, not trained", protocol
     else:
-        must, got = f"be a {claim.protocol.__name__}(…)", type(protocol).__name__
+        must, got = f"be {'an' if claim.protocol is SGD else 'a'} {claim.protocol.__name__}(…)", type(protocol).__name__
     raise InvalidParameter.of(claim.fidelity, "protocol", must, got)
 
 

@@ -179,7 +179,7 @@ def test_plans_know_every_problem_and_every_regime(text, tmp_path):
     ("text", "told"),
     [
         ('problem = "linear"\nregime = "rf"\ndegree = 3\n', "degree parameter .* must go with the problem monomial"),
-        ('problem = "quadratic"\nregime = "rf"\nridge = 0.1\n', "ridge parameter .* must go with the problem linear"),
+        ('problem = "quadratic"\nregime = "rf"\nridge = 0.1\n', "ridge .* must go with the problem harmonic or linear"),
         ('problem = ["linear", "parity"]\nregime = "rf"\n', "parity has nt, quadratic, randomized, nn, mf"),
         ('problem = "labels"\nregime = "rf"\nmethod = "ridge"\n', "method parameter of simulate must be 'margin'"),
         ('problem = "parity"\nregime = "nt"\nnoisy_sgd.momentum = 2\n', "momentum parameter of NoisySGD"),
@@ -196,10 +196,10 @@ def test_keys_of_other_problems_are_refused(text, told, tmp_path):
 
 def test_every_verb_has_the_problems_that_its_claims_serve():
     assert {verb: sorted(declared.questions(verb)) for verb in ("limit", "exact", "simulate", "compare")} == {
-        "limit": ["labels", "linear", "mixture", "quadratic"],
-        "exact": ["mixture", "quadratic"],
-        "simulate": ["labels", "linear", "mixture", "monomial", "parity", "quadratic"],
-        "compare": ["labels", "linear", "mixture", "quadratic"],
+        "limit": ["harmonic", "labels", "linear", "mixture", "quadratic", "spectral"],
+        "exact": ["harmonic", "mixture", "quadratic"],
+        "simulate": ["harmonic", "labels", "linear", "mixture", "monomial", "parity", "quadratic"],
+        "compare": ["harmonic", "labels", "linear", "mixture", "quadratic"],
     }
 
 

@@ -119,7 +119,7 @@ def test_the_verb_takes_a_protocol_and_asks_for_samples():
     result = ls.simulate(ls.SparseParity(5), ls.Taylor(), width=[8, 16], samples=40, protocol=short, draws=2)
     assert result.risk.dims == ("width",) and np.all(np.isfinite(result.risk))
     assert '"loss": "soft hinge"' in result.attrs["arguments"]
-    with pytest.raises(ls.InvalidParameter, match=r"samples parameter of simulate must be the number of samples"):
+    with pytest.raises(ls.InvalidParameter, match=r"samples parameter of simulate must be a positive whole number"):
         ls.simulate(ls.SparseParity(5), ls.Taylor(), width=8)
     with pytest.raises(ls.InvalidParameter, match=r"protocol parameter of simulate must be a NoisySGD"):
         ls.simulate(ls.SparseParity(5), ls.Taylor(), width=8, samples=40, protocol=ls.SGD())

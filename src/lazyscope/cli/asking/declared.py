@@ -190,6 +190,8 @@ def _size(question: Question, name: str) -> click.Option:
         )
     if name == "width":
         return click.Option(["--width"], help=f"N: {grammar.GRAMMAR}. By default {usual}.")
+    if name == "samples" and question.verb == "limit":
+        return click.Option(["--samples"], help=f"n: {grammar.GRAMMAR}. By default {usual}.")
     if name == "samples":
         having = {word for claim in question.claims if name in claim.optional for word in claim.regime.words}
         own = [word for word in question.regimes if word in having]
@@ -338,6 +340,6 @@ def sizes_of(question: Question, claim: Claim, problem: Problem, options: Mappin
             continue
         else:
             grid = axis(question.owner, question.kind, name, options[name], d)
-            values = grid.whole if name == "width" else grid.values
+            values = grid.whole if name == "width" and question.verb != "limit" else grid.values
             sizes[name] = values[0] if len(values) == 1 and name not in ("rho", "width") else values
     return sizes
