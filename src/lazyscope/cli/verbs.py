@@ -89,7 +89,8 @@ def check_picture(question: Question, wanted: output.Wanted, runs: list[Run]) ->
     if wanted.plot is not None and question.columns:
         pictures.check_ratios(next((sizes for run in runs for sizes in run.sizes.values()), ()))
     elif wanted.plot is not None:
-        pictures.check_axes({name: [*some] for name, some in runs[0].sizes.items() if name not in ("samples", "d")})
+        drawn = (name for name in runs[0].sizes if name != "d" and (name != "samples" or question.verb == "limit"))
+        pictures.check_axes({name: [*runs[0].sizes[name]] for name in drawn})
 
 
 def runs_of(
