@@ -162,8 +162,8 @@ def _solved(
 
     Returns ν₂, the relative residual, and df₂, df₁ − df₂, Σβ²s², Σβ²s(1 − s) there.
 
-    F(ν) = n − df₁ − λ/(ν(1 − df₁/N)) increases in ν, from where df₁ = min(n, N). For λ = 0 it is df₁ = min(n, N); for
-    n = ∞ it is df₁ = N, whatever λ is.
+    (n − df₁)(N − df₁) = λN/ν says which df₁ belongs to a ν; it grows with ν, while df₁(ν) falls: one solution.
+    For λ = 0 it is df₁ = min(n, N); for n = ∞ it is df₁ = N, whatever λ is.
     """
     nu, residual, sums = np.zeros(n.size), np.zeros(n.size), np.zeros((4, n.size))
     for i in range(n.size):
@@ -186,23 +186,22 @@ def _solved(
                 df1 += m[k] * learnt
                 slope += m[k] * learnt * (1.0 - learnt)
             if free:
-                value, change, size = least - df1, slope, least
-            elif df1 >= least:
-                value, change, size = -1.0, 0.0, 1.0  # left of the bracket
-            else:
-                r = 1.0 - df1 / N[i]
-                pull = ridge[i] / (v * r)
-                value = n[i] - df1 - pull
-                change = slope + pull * (1.0 + (slope / N[i]) / r)
-                size = n[i]
-            residual[i] = abs(value) / size
+                value, change = least - df1, slope
+            elif np.isinf(N[i]):
+                value, change = n[i] - ridge[i] / v - df1, ridge[i] / v + slope
+            else:  # the smaller solution p of (n − p)(N − p) = λN/ν, written without a cancellation
+                c = ridge[i] * N[i] / v
+                root = np.sqrt((n[i] - N[i]) ** 2 + 4.0 * c)
+                value, change = 2.0 * (n[i] * N[i] - c) / (n[i] + N[i] + root) - df1, c / root + slope
+            residual[i] = abs(value) / least
             if value > 0.0:
                 high = x
             else:
                 low = x
             step = x - value / change if change > 0.0 else low - 1.0
+            step = min(max(step, x - 4.0), x + 4.0)  # far from the root the slope says little
             if not low < step < high:
-                step = 0.5 * (low + high) if high < 700.0 or low > -700.0 else 0.0
+                step = 0.5 * (low + high)
             if abs(step - x) <= 4e-16 * max(1.0, abs(x)):
                 break
             x = step
