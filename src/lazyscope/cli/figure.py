@@ -102,7 +102,7 @@ def _explore(ctx: click.Context, name: str, preset: str, size: Size, out: Path, 
 
 
 def _widths(text: str) -> list[float]:
-    from lazyscope.cli import grammar
+    from lazyscope.cli.asking import grammar
 
     return grammar.parse(text, _OWNER, "--width").whole
 
