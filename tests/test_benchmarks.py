@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -148,7 +149,7 @@ def test_the_command_refuses_unknown_names_as_the_module_does(capfd):
 
 
 def test_the_command_says_where_benchmarks_are_when_they_are_not_here(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys.modules["lazyscope.cli.bench"], "__file__", str(tmp_path / "a" / "b" / "c" / "bench.py"))
+    monkeypatch.setattr(import_module("lazyscope.cli.bench"), "__file__", str(tmp_path / "a" / "b" / "c" / "bench.py"))
     result = CliRunner().invoke(command, ["bench"])
     assert result.exit_code == 2
     assert "Run `make bench` in a checkout." in result.stderr

@@ -232,6 +232,7 @@ def test_regimes_without_a_theorem_are_left_out_with_a_note_unless_they_were_nam
         (("claims", "limit/"), "one claim"),
         (("figure",), "fig1"),
         (("figure", "fig9"), "fig9"),
+        (("figure", "fig1", "--width", "a"), "--width"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_two(here, args, word):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -86,14 +85,9 @@ def _of_three(question: Question, wanted: output.Wanted, problem: SizedProblem, 
 
 def _rows(result: xr.Dataset) -> list[dict[str, Any]]:
     """Return a row for each regime and width; None where there is no such number."""
-    rows = []
-    for regime in result.regime.values.tolist():
-        one = result.sel(regime=regime)
-        for i, N in enumerate(one.width.values.tolist()):
-            numbers = {name: float(one[name].values[i]) for name in _COLUMNS}
-            told = {name: None if math.isnan(number) else number for name, number in numbers.items()}
-            rows.append({"regime": regime, "rho": float(one.rho.values[i]), "width": N} | told)
-    return rows
+    names = ("regime", "rho", "width", *_COLUMNS)
+    rows = files.points(result[[*_COLUMNS]])
+    return [{name: None if row[name] != row[name] else row[name] for name in names} for row in rows]
 
 
 def _document(result: xr.Dataset, command: str, problem: str) -> dict[str, Any]:

@@ -137,6 +137,7 @@ def show_points(result: xr.Dataset) -> None:
     """Print the problem, a line a point, and the theorem that it rests on."""
     out, names = console(), _shown(result)
     heads = {"regime": "regime", "width": "N", "samples": "n", "psi1": "N/d", "psi2": "n/d", "ridge": "ridge"}
+    heads |= {str(name): str(name) for name in result[names[0]].dims if str(name) not in heads}
     places = [name for name in heads if name in result.coords]
     grid = table(*(heads[name] for name in places), *names, left=int("regime" in places))
     for row in files.points(result[[*names, *(name for name in result.data_vars if str(name).endswith("stderr"))]]):

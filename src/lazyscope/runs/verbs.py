@@ -94,10 +94,10 @@ def _checked(fidelity: Fidelity, problem: Problem, name: str, value: Any) -> Any
     if name == "ridge":
         return non_negative_numbers(value, fidelity, name, _ADVICE[name])
     if fidelity == "limit":
-        return positive_numbers(value, fidelity, name, _ADVICE[name])
+        return positive_numbers(value, fidelity, name, _ADVICE.get(name, ""))
     if value is None:
         must = "be a positive whole number, or a one-dimensional sequence of them"
-        raise InvalidParameter.of(fidelity, name, must, None, _ADVICE[name])
+        raise InvalidParameter.of(fidelity, name, must, None, _ADVICE.get(name, ""))
     return whole_numbers(value, fidelity, name)
 
 

@@ -223,3 +223,15 @@ def test_a_sweep_of_open_dimension_is_exported_with_a_row_for_each_size(tmp_path
     risks = [float(row["risk"]) for row in csv.DictReader(rows)]
     # a worker holds its linear algebra to one thread, which may cost the last bits of a product
     assert risks == pytest.approx(theirs.risk.values.ravel().tolist(), rel=1e-10)
+
+
+def test_a_size_that_nobody_here_knows_is_an_option_and_a_column(coin):
+    """A theorem over a temperature: its claim is all that says so."""
+    at = replace(
+        EXACT, fidelity="limit", arguments=("temperature",), compute=lambda run: {"risk": 1.0 / run.grid()[0]}
+    )  # fmt: skip
+    ls.register(at)
+    command = ("limit", "coin", "--regime", "guess")
+    table = run(*command, "--temperature", "2,4").stdout
+    assert re.search(r"temperature +risk\n─+\nguess +2 +0\.50000\nguess +4 +0\.25000\n", table)
+    assert "--temperature parameter of lazyscope limit coin must be a number" in run(*command, code=2).stderr
