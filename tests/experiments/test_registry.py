@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lazyscope as ls
-from lazyscope import experiments
+from lazyscope import experiments, plugins
 from lazyscope.evidence.registry import bibtex
 from lazyscope.experiments.frame.experiment import Experiment, Preset, plan_of
 from lazyscope.sweep.content import kinds
@@ -96,22 +96,19 @@ OUTSIDE = Experiment("outside", "Is it found?", {"quick": Preset("nothing")}, la
                      lambda data: None, lambda data: ["Yes."])  # fmt: skip
 
 
-def test_an_entry_point_brings_an_experiment(monkeypatch):
+def test_an_entry_point_brings_an_experiment(monkeypatch, caplog):
     class Entry:
-        name, value = "outside", "elsewhere:EXPERIMENT"
+        name, value, dist = "outside", "elsewhere:EXPERIMENT", None
 
         def load(self):
             return OUTSIDE
 
-    broken = EntryPoint("broken", "no_such_package:EXPERIMENT", experiments.GROUP)
-
-    def entry_points(group, name=None):
-        return [entry for entry in (Entry(), broken) if name in (None, entry.name)]
-
-    monkeypatch.setattr(experiments, "entry_points", entry_points)
+    broken = EntryPoint("broken", "no_such_package:EXPERIMENT", plugins.EXPERIMENTS)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [Entry(), broken])
     assert experiments.load("outside") is OUTSIDE
-    with pytest.warns(UserWarning, match="The experiment broken of no_such_package:EXPERIMENT cannot be loaded"):
-        assert list(experiments.load_all()) == [*EVERY, "outside"]
+    assert list(experiments.load_all()) == [*EVERY, "outside"]
+    assert "The package no_such_package:EXPERIMENT could not be used" in caplog.text
     monkeypatch.setattr(Entry, "name", "other")
-    with pytest.raises(ls.InvalidParameter, match="be an Experiment of the name other"):
+    with pytest.raises(ls.InvalidParameter, match="NAME parameter of lazyscope figure must be fig1"):
         experiments.load("other")
+    assert "be an Experiment of the name other" in caplog.text

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import warnings
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from lazyscope import plugins
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.experiment import AnyExperiment
-
-GROUP = "lazyscope.experiments"
 
 
 def load(name: str | None) -> AnyExperiment:
@@ -35,7 +32,7 @@ def load(name: str | None) -> AnyExperiment:
     file = str(name).replace("-", "_")
     found = _in_module(_modules()[file]) if file in _modules() else None
     if found is None:
-        found = next((_of(entry) for entry in entry_points(group=GROUP, name=str(name))), None)
+        found = next((other for other in _others() if other.name == name), None)
     if found is not None and found.name == name:
         return found
     *others, last = load_all()
@@ -71,22 +68,16 @@ def _in_module(module: str) -> AnyExperiment | None:
 
 
 def _others() -> list[AnyExperiment]:
-    """Return the experiments of other packages; one that cannot be imported is told of, and left out."""
-    found = []
-    for entry in entry_points(group=GROUP):
-        try:
-            found.append(_of(entry))
-        except Exception as error:  # whatever another package does must not break this one
-            warnings.warn(f"The experiment {entry.name} of {entry.value} cannot be loaded: {error}", stacklevel=3)
-    return found
-
-
-def _of(entry: EntryPoint) -> AnyExperiment:
-    """Return what an entry point names, an `Experiment` of the same name."""
+    """Return the experiments of other packages; one that cannot be used is told of, and left out."""
     from lazyscope.experiments.frame.experiment import Experiment
 
-    named = entry.load()
-    if not isinstance(named, Experiment) or named.name != entry.name:
-        must = f"be an Experiment of the name {entry.name}"
-        raise InvalidParameter.of("lazyscope.experiments", entry.value, must, type(named).__name__)
-    return named
+    experiments: list[AnyExperiment] = []
+
+    def take(name: str, named: Any) -> None:
+        if not isinstance(named, Experiment) or named.name != name:
+            must = f"be an Experiment of the name {name}"
+            raise InvalidParameter.of(plugins.EXPERIMENTS, name, must, type(named).__name__)
+        experiments.append(named)
+
+    plugins.collect(plugins.EXPERIMENTS, take)
+    return experiments
