@@ -115,7 +115,7 @@ def questions(verb: Verb) -> dict[str, Question]:
     """Return what a verb can be asked, by the word of the problem.
 
     >>> sorted(questions("exact"))
-    ['mixture', 'quadratic']
+    ['harmonic', 'mixture', 'quadratic']
     """
     known = registry.claims("simulate" if verb == "compare" else verb)
     if verb == "compare":  # something is simulated, and something else is there to compare it with
