@@ -21,7 +21,6 @@ from lazyscope.population.random_features import explained, missed, noise_of
 from lazyscope.problems import HarmonicTarget
 from lazyscope.regimes import RandomFeatures
 
-
 _MANY = 20  # dimensions from which the series of κ is exact to rounding
 
 
