@@ -100,3 +100,15 @@ def test_the_command_says_the_same(tmp_path, monkeypatch):
     assert float(list(csv.DictReader(lines))[1]["z"]) == rows[1]["z"]
     refused = CliRunner().invoke(main, [*args, "--regime", "bayes"])
     assert refused.exit_code == 2 and refused.stderr.count("\n") == 1
+
+
+def test_a_size_that_is_asked_for_twice_is_answered_twice():
+    target = ls.QuadraticTarget([2.0, 1.0])
+    assert ls.limit(target, ls.Trained(), rho=[0.5, 0.5, 1.0]).risk.values.tolist() == [0.2, 0.2, 0.0]
+    assert ls.exact(target, ls.Trained(), width=[2, 1, 2]).risk.values.tolist() == [0.0, 0.2, 0.0]
+
+
+def test_samples_of_sgd_say_how_many_steps_it_makes_and_are_no_size_of_the_result():
+    target, short = ls.QuadraticTarget.exponential(5), ls.SGD(batch=10, step_sizes=(0.001,))
+    result = ls.simulate(target, ls.Trained(), width=3, samples=84, protocol=short)
+    assert float(result.samples[-1]) == 80.0 and result.trace.dims == ("samples",)

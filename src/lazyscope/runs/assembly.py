@@ -24,14 +24,15 @@ _ONE_VALUE = ("samples", "d")  # sizes that are no dimension of a result, unless
 
 def answer(run: Run, draws: int = 1, scalar: Collection[str] = _ONE_VALUE) -> xr.Dataset:
     """Compute every draw of a run, telling the progress, and return the labelled result."""
-    plan = [part.at(number=number) for part in run.settled().parts() for number in range(draws)]
+    whole = run.settled()
+    plan = [part.at(number=number) for part in whole.parts() for number in range(draws)]
     rows: list[Row] = []
     for part in plan:
         report(len(rows), len(plan), f"{part.label}, draw {part.number + 1} of {draws}")
         rows.append(part.compute())
     report(len(plan), len(plan), "done")
     result = assemble(plan, rows, scalar)
-    for name, values in run.sizes.items():  # a value that was asked for twice is computed once and answered twice
+    for name, values in whole.sizes.items():  # a value that was asked for twice is computed once and answered twice
         if name in result.dims and len(values) != result.sizes[name]:
             result = result.isel({name: [result[name].values.tolist().index(value) for value in values]})
     return result
