@@ -235,11 +235,15 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         options["--width"] = pick(rng, "2", "4,8", "6")
         options["--regime"] = some(rng, "nt", "quadratic", "randomized", "nn")
         options["--activation"] = pick(rng, "relu3", "relu4", "square", "cube")
-    if path[0] == "simulate" and rng.random() < 0.25:
+    if path[0] == "simulate" and path[1] != "harmonic" and rng.random() < 0.25:
         options["--regime"] = "mf"
         options["--steps"] = made(rng, known["--steps"])
         for name in ("--alpha", "--init", "--weights", "--isotropic", "--surrogate"):
             options.pop(name, None)
+    if path[1:] in (("harmonic",), ("spectral",)):
+        nt = path[1] == "harmonic" and path[0] in ("simulate", "compare") and rng.random() < 0.3
+        options["--regime"] = "nt" if nt else "rf"
+        options.pop("--weights", None)
     regimes = (options.get("--regime") or "rf,nt,nn").split(",")
     if path[0] == "limit" and "--activation" in options and path[1] in ("quadratic", "mixture"):
         options["--regime"] = "rf"
