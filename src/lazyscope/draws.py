@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lazyscope import weights
+from lazyscope.checks import fits_in_memory
 from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.evidence import Claim
 from lazyscope.problems.base import SizedProblem
@@ -87,6 +88,8 @@ class Draw:
         if self.samples is None:
             must = "be the number of samples: training goes over them again and again"
             raise InvalidParameter.of("simulate", "samples", must, "none", "Pass n, for example samples=1000.")
+        size = 8.0 * self.samples * self.problem.d
+        fits_in_memory(size, f"A sample of n = {self.samples}", "Use fewer samples.")
         if self.protocol is not None and not isinstance(self.protocol, NoisySGD):
             raise InvalidParameter.of("simulate", "protocol", "be a NoisySGD(…)", type(self.protocol).__name__)
         return self
