@@ -298,8 +298,9 @@ def _record(tally: Tally, outcome: Outcome, path: str, seed: int, number: int) -
 
 
 if __name__ == "__main__":
+    _screen = os.fdopen(os.dup(1), "w")  # a worker prints nowhere
     with tempfile.TemporaryDirectory(prefix="soak-") as _folder:
         _start(_store(Path(_folder)))
         _outcome, _ = trial(int(sys.argv[1]), int(sys.argv[2]))
-    print(shlex.join(["lazyscope", *_outcome.words]), _outcome.code, *_outcome.problems, sep="\n")
-    print(_outcome.stdout, _outcome.stderr, sep="\n")
+    print(shlex.join(["lazyscope", *_outcome.words]), _outcome.code, *_outcome.problems, sep="\n", file=_screen)
+    print(_outcome.stdout, _outcome.stderr, sep="\n", file=_screen)
