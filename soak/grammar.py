@@ -301,7 +301,7 @@ def _spoil(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         written.options[f"--{pick(rng, 'widht', 'zzz', 'D', 'regimes')}"] = "1"
     elif kind == "extra":
         written.arguments.append("more")
-    elif kind == "bare" and names:
+    elif kind == "bare" and names and written.path != ("figure",):  # the next word would be the folder
         written.options[str(pick(rng, *names))] = None
     elif names:
         written.options[str(pick(rng, *names))] = str(pick(rng, *BAD))

@@ -13,7 +13,7 @@ import xarray as xr
 from click.testing import CliRunner
 
 import lazyscope as ls
-from lazyscope import sweep
+from lazyscope import plotting, sweep
 from lazyscope.cli import main
 from lazyscope.errors import InvalidParameter, LazyscopeError
 from lazyscope.evidence.run import Run
@@ -166,6 +166,17 @@ def test_the_command_says_what_python_computes(verb, tmp_path, monkeypatch):
         assert np.array_equal(back[name].values, expected)
     table = run(*args).stdout
     assert f"{float(expected[0, 0]):.4f}"[:6] in table
+
+
+@pytest.mark.parametrize("psi1", ["0.5,inf", "0.5,2,inf", "inf"])
+def test_a_picture_has_a_line_for_an_infinite_ratio(psi1, tmp_path):
+    """Along its axis infinity has no place; beside it, it is one of the lines."""
+    path = tmp_path / "a.svg"
+    run("limit", "linear", "--psi1", psi1, "--ridge", "0.01:1:4log", "--plot", path)
+    lines = psi1.count(",") + 1
+    assert path.stat().st_size > 5000
+    grid = ls.limit(TARGET, RELU, psi1=[float(one) for one in psi1.split(",")], psi2=3.0, ridge=[0.01, 0.1, 0.3, 1.0])
+    assert len(plotting.grid(grid, ["risk"]).axes[0].lines) == lines
 
 
 def test_the_best_ridge_on_the_command_line():

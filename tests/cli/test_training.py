@@ -169,6 +169,8 @@ def test_reports_say_what_python_computes(draws, here):
         ((*FLOW, "--times", "1,10,5"), "10 before 5"),
         ((*FLOW, "--times", "-1,1"), "start at 0"),
         ((*FLOW, "--times", "inf"), "infinite"),
+        ((*FLOW, "--times", "1e39"), "end by 1e+18"),
+        ((*FLOW, "--regime", "nn", "--alpha", "1e-6", "--times", "1e15"), "end by 1e+12"),
         ((*FLOW, "--times", ""), "--times"),
         ((*FLOW, "--times", "2,1", "--step-size", 0.01), "ascending"),
         ((*FLOW, "--step-size", 0), "--step-size"),

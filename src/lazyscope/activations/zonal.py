@@ -93,7 +93,7 @@ class Zonal:
             nodes = chebyshev.chebpts1(count)
             series = chebyshev.chebfit(nodes, self.series(widest * nodes), count - 1)
             series[np.abs(series) < _NEGLIGIBLE * self.second_moment] = 0.0
-            series = np.trim_zeros(series, "b")
+            series = np.concatenate([series[:1], np.trim_zeros(series[1:], "b")])  # all zero where b₁ = 0
             flat = R.reshape(-1)
             for start in range(0, flat.size, _BLOCK):
                 part = flat[start : start + _BLOCK]

@@ -119,7 +119,7 @@ def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
     finite = {str(name): at for name, at in result.indexes.items() if _count(at) > 1}
     numbers = [name for name in finite if np.asarray(finite[name]).dtype.kind in "iuf"]
     along = max(numbers, key=lambda name: len(finite[name]))
-    others = [name for name in finite if name != along]
+    others = [str(name) for name, at in result.indexes.items() if len(at) > 1 and name != along]  # ∞ has a line too
     lines = result.isel(dict.fromkeys(others[1:], 0)).isel({along: np.isfinite(result[along].values)})
     lines = lines.squeeze([name for name in lines.dims if lines.sizes[name] == 1 and name != along])
     x = lines[along].values

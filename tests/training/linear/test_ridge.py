@@ -208,3 +208,15 @@ def test_bad_input_gets_one_clear_line(act, words):
     with pytest.raises(ls.LazyscopeError, match=words) as caught:
         act()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("activation", ["abs", "square", "cos"])
+def test_a_surrogate_of_an_even_activation_is_noise_alone(activation):
+    """Its b₁ is 0: features are independent of x, so that the kernel is b⋆²I and no signal is learned."""
+    sigma = ls.Activation(activation)
+    W = unit_rows(np.random.default_rng(0), 4, 7)
+    U = Zonal.noisy_linear(sigma).kernel(W @ W.T)
+    assert np.allclose(U, sigma.b_star**2 * np.eye(4), rtol=0.0, atol=1e-12 * sigma.b_star**2)
+    regime = ls.RandomFeatures(activation, surrogate=True)
+    found = ls.simulate(ls.LinearTarget(), regime, width=4, d=7, samples=30, ridge=0.1)
+    assert 1.0 <= float(found.risk) < np.inf

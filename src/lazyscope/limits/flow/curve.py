@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 Weights = Literal["drawn", "typical"]
+_LAST = 1e18  # time: beyond it, squares of what is left leave float64
 
 
 def flow(
@@ -135,6 +136,7 @@ def _with_output_scale(
     width, seed, draw = which
     N, d, alpha = whole_number(width, "flow", "width"), problem.d, regime.alpha
     assert alpha is not None
+    _not_for_ever(times, alpha)
     W = regime.init * draw_weights(problem, NeuralTangent(), N, _generator(seed, draw, N)).T * np.sqrt(alpha / N)
     B = matrices.dense(problem.B) / np.sqrt(d)
     if not matrices.is_semidefinite(problem.eigenvalues):
@@ -214,7 +216,15 @@ def _ascending(times: Any) -> FloatArray:
     if np.any(np.diff(values) <= 0.0):
         at = int(np.argmax(np.diff(values) <= 0.0))
         raise InvalidParameter.of("flow", "times", must, f"{values[at]:g} before {values[at + 1]:g}", "Sort them.")
+    _not_for_ever(values)
     return values
+
+
+def _not_for_ever(times: FloatArray, alpha: float = 1.0) -> None:
+    """Refuse times at which nothing moves any more in float64; an output scale α makes them α times slower."""
+    if not times[-1] / min(1.0, alpha) <= _LAST:
+        must = f"end by {_LAST * min(1.0, alpha):g}, long after all that is learned"
+        raise InvalidParameter.of("flow", "times", must, f"{times[-1]:g}", "Use limit, or exact, for the end.")
 
 
 def _of_curve(curve: Curve, times: FloatArray) -> dict[str, FloatArray]:

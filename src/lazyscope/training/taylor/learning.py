@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lazyscope.checks import FloatArray
+from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NotConverged
 from lazyscope.evidence.claim import Claim, of_run
 from lazyscope.evidence.run import Run
@@ -34,7 +34,9 @@ def risk(problem: Target, regime: Network, run: Run) -> dict[str, FloatArray]:
     """
     m, seed, number = run.whole("width"), run.seed, run.number
     protocol = run.protocol if isinstance(run.protocol, NoisySGD) else None
-    X, y = problem.sample(run.whole("samples"), _data(seed, number, 0))
+    n = run.whole("samples")
+    fits_in_memory(8.0 * n * problem.d, f"A sample of n = {n}", "Use fewer samples.")
+    X, y = problem.sample(n, _data(seed, number, 0))
     X_test, _ = problem.sample(_TESTED, _data(seed, number, 1))
     fit, step_size = fitted(problem, regime, m, X, y, seed, number, protocol)
     return {
