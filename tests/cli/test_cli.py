@@ -206,7 +206,7 @@ def test_regimes_without_a_theorem_are_left_out_with_a_note_unless_they_were_nam
         (("limit", "linear", "--psi1", "1e-320"), "1e-300"),
         (("flow", "quadratic", "--d", "5", "--width", "10" * 10), "GB"),
         (("report", "interpolation", "--d", "10" * 20), "GB"),
-        (("simulate", "parity", "--d", "6", "--regime", "nn", "--samples", "10" * 20), "GB"),
+        (("simulate", "parity", "--d", "6", "--regime", "nn", "--samples", "1" + "0" * 15), "GB"),
         (("limit", "linear", "--ridge", "1e-320"), "1e-300"),
         (("limit", "quadratic", "--rho", "0.5", "--regime", "cnn"), "--regime"),
         (("limit", "quadratic", "--rho", "0.5", "--regime", ""), "--regime"),

@@ -13,13 +13,14 @@ import xarray as xr
 from click.testing import CliRunner
 
 import lazyscope as ls
-from lazyscope import plotting, sweep
+from lazyscope import sweep
 from lazyscope.cli import main
 from lazyscope.errors import InvalidParameter, LazyscopeError
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Measurement
 from lazyscope.experiments.frame import experiment
 from lazyscope.experiments.frame.output import write
+from lazyscope.runs import pictures
 from lazyscope.runs.assembly import assemble
 
 TARGET, RELU = ls.LinearTarget(noise=0.5), ls.RandomFeatures("relu")
@@ -176,7 +177,7 @@ def test_a_picture_has_a_line_for_an_infinite_ratio(psi1, tmp_path):
     lines = psi1.count(",") + 1
     assert path.stat().st_size > 5000
     grid = ls.limit(TARGET, RELU, psi1=[float(one) for one in psi1.split(",")], psi2=3.0, ridge=[0.01, 0.1, 0.3, 1.0])
-    assert len(plotting.grid(grid, ["risk"]).axes[0].lines) == lines
+    assert len(pictures.grid(grid, ["risk"]).axes[0].lines) == lines
 
 
 def test_the_best_ridge_on_the_command_line():
