@@ -18,7 +18,7 @@ import numpy as np
 
 from lazyscope.activations.activation import Activation
 from lazyscope.checks import FloatArray
-from lazyscope.numerics.gegenbauer import coordinate, multiplicities
+from lazyscope.numerics.gegenbauer import coordinate, multiplicities, polynomials
 
 _DEGREE = 160
 _NODES, _MORE_NODES = 48, 200  # of Chebyshev between −max|r| and max|r|; more where that is near 1, in few dimensions
@@ -187,3 +187,9 @@ def uncentred(sigma: Activation, d: int) -> Zonal:
     values = sigma(np.sqrt(d) * t)
     s = table @ (weights * values)
     return Zonal(float(np.sum(weights * values**2 * table[0])), float(s[1]), 0.0, s**2, d)
+
+
+def overlaps(sigma: Activation, d: int, energies: FloatArray, along: FloatArray) -> FloatArray:
+    """V_i = E[σ(⟨w_i, x⟩)f(x)] = Σ_k √E_k s_k Q_k(⟨w_i, u⟩) for f = Σ_k √E_k q_k(⟨u, x⟩/√d), given ⟨w_i, u⟩."""
+    degree = energies.size - 1
+    return np.asarray((np.sqrt(energies) * coefficients(sigma, d, degree)) @ polynomials(along, d, degree))

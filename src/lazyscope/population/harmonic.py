@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lazyscope.activations import Activation
-from lazyscope.activations.zonal import coefficients, uncentred
-from lazyscope.checks import FloatArray, fits_in_memory
+from lazyscope.activations.zonal import overlaps, uncentred
+from lazyscope.checks import fits_in_memory
 from lazyscope.evidence.claim import Claim, at_width, isotropic_features
-from lazyscope.numerics.gegenbauer import polynomials
 from lazyscope.population.random_features import explained, missed, noise_of
 from lazyscope.problems import HarmonicTarget
 from lazyscope.regimes import RandomFeatures
@@ -35,7 +33,7 @@ def risk(problem: HarmonicTarget, regime: RandomFeatures, width: int, rng: np.ra
     energy = problem.energy
     if energy == 0.0:
         return {"risk": 0.0, "condition": 1.0, "rank": N, "residual": 0.0}
-    V = moments(problem, sigma, W[:, 0])
+    V = overlaps(sigma, d, problem.energies, W[:, 0])
     found = explained(U, V)
     # the series of κ ends at degree 160: what is beyond counts in few dimensions, where Q_k(r) is not small
     beyond = 1.0 - float(np.sum(moments_of_pairs.energies)) / moments_of_pairs.second_moment if d < _MANY else 0.0
@@ -46,14 +44,6 @@ def risk(problem: HarmonicTarget, regime: RandomFeatures, width: int, rng: np.ra
         "rank": found.rank,
         "residual": found.residual,
     }
-
-
-def moments(problem: HarmonicTarget, sigma: Activation, along: FloatArray) -> FloatArray:
-    """V_i = Σ_k √E_k s_k Q_k(⟨w_i, u⟩), from the first coordinate of each weight."""
-    degree = problem.energies.size - 1
-    return np.asarray(
-        (np.sqrt(problem.energies) * coefficients(sigma, problem.d, degree)) @ polynomials(along, problem.d, degree)
-    )
 
 
 CLAIMS = (

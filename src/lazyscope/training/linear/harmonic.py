@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lazyscope.activations.zonal import coefficients, uncentred
+from lazyscope.activations.zonal import overlaps, uncentred
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.evidence.claim import Claim, isotropic_features, of_run
 from lazyscope.evidence.reductions import averaged
@@ -35,8 +35,7 @@ def random_features(problem: HarmonicTarget, regime: RandomFeatures, run: Run) -
     X, clean, noise = _samples(problem, n, rng)
     a, residual = ridge_path(regime.activation(X @ W.T), np.stack([clean, noise], axis=1), [N * lam for lam in ridge])
     U = uncentred(regime.activation, d).kernel(W @ W.T)
-    degree = problem.energies.size - 1
-    V = (np.sqrt(problem.energies) * coefficients(regime.activation, d, degree)) @ polynomials(W[:, 0], d, degree)
+    V = overlaps(regime.activation, d, problem.energies, W[:, 0])
     squares = np.einsum("nrk,nrl->rkl", a, (U @ a.reshape(N, -1)).reshape(a.shape))
     with_target = np.einsum("n,nrk->rk", V, a)
     bias = problem.energy - 2.0 * with_target[:, 0] + squares[:, 0, 0]
