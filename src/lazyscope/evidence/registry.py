@@ -24,6 +24,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
     "limit": (
         "lazyscope.limits.quadratic",
         "lazyscope.limits.mixture",
+        "lazyscope.limits.multi_index",
         "lazyscope.limits.ridge.regression",
         "lazyscope.limits.margin.classifier",
         "lazyscope.limits.spectral.harmonic",
