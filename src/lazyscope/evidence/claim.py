@@ -132,6 +132,10 @@ class Claim:
         if self.fidelity == "limit":  # a theorem is a function of its sizes: arrays cost it nothing
             object.__setattr__(self, "arrays", self.arguments)
 
+    def follows(self, protocol: TrainingProtocol | None) -> bool:
+        """Return whether this is trained, by a protocol of this kind."""
+        return self.protocol is not None and isinstance(protocol, self.protocol)
+
     @property
     def key(self) -> str:
         """A stable name: fidelity/Problem/Regime/title."""

@@ -136,6 +136,8 @@ def compare(
             raise InvalidParameter.of("compare", "protocol", "be left out: nothing is trained by SGD here", protocol)
         sizes = {"d": d, "samples": samples, "ridge": ridge, "method": method, "draws": draws, "seed": seed}
         return _labelled([_against_limit(problem, regime, widths, sizes) for regime in some], some, problem, sizes)
+    if protocol is not None and not isinstance(protocol, SGD):
+        raise InvalidParameter.of("compare", "protocol", "be an SGD(…)", type(protocol).__name__)
     for name, value in {"d": d, "ridge": ridge, "method": method}.items():
         if value is not None:
             must = f"be left out: {type(problem).__name__} has its own" if name == "d" else "be left out here"
@@ -219,13 +221,10 @@ def _against_limit(problem: Problem, regime: Regime, widths: NDArray[np.int64], 
 def _result(
     verb: Fidelity, problem: SizedProblem, regime: Regime, widths: NDArray[np.int64], draws: int, how: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return one verb's answer; of `how` it takes what its claim knows."""
-    claim = find(verb, problem, regime)
-    given: dict[str, Any] = {"rho": widths / problem.d} if verb == "limit" else {"width": widths}
-    if verb == "simulate":
-        given["samples"] = how["samples"]
-    protocol = how["protocol"] if claim.protocol is SGD else None
-    run, scalar = run_of(verb, problem, regime, given, protocol=protocol, seed=how["seed"], claim=claim)
+    """Return one verb's answer; its claim takes of the sizes and of `how` what it knows."""
+    sizes = {"rho": widths / problem.d, "width": widths, "samples": how["samples"]}
+    protocol, seed = how["protocol"], how["seed"]
+    run, scalar = run_of(verb, problem, regime, sizes, protocol=protocol, seed=seed, shared=True)
     return answer(run, 1 if verb == "limit" else draws, scalar)
 
 
