@@ -19,6 +19,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, exponents, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.limits import declared
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.taylor.construction import express, monomials
@@ -46,7 +47,6 @@ _POINTS = {
     "both": (_GREEN, "^"),
     "the opposite": (_RED, "D"),
 }
-_DECLARED = {"Lemma 1": -1.0, "Theorem 2": -0.25}
 _TOLERANCE = 0.06
 
 
@@ -345,11 +345,11 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         at = panel.sel(statement=statement)
         slopes = at.exponent.values[np.isfinite(at.exponent.values)]
         spread = at.exponent_stderr.values[np.isfinite(at.exponent.values)]
-        declared = _DECLARED.get(statement, _DECLARED["Theorem 2"])
+        power = declared.LANDSCAPE[statement]
         shown = " ".join(f"{slope:.2f}" for slope in slopes)
         z = float(np.sqrt(np.mean(at.z.values**2)))
-        lines.append(f"{statement:<13}{shown:>34}{f'≤ {declared:.2f}':>10}{float(at.slack.min()):>13.3g}{z:>12.2f}")
-        if np.any(slopes > declared + _TOLERANCE + 2 * np.nan_to_num(spread)) or float(at.slack.min()) < 0:
+        lines.append(f"{statement:<13}{shown:>34}{f'≤ {power:.2f}':>10}{float(at.slack.min()):>13.3g}{z:>12.2f}")
+        if np.any(slopes > power + _TOLERANCE + 2 * np.nan_to_num(spread)) or float(at.slack.min()) < 0:
             wrong.append(statement)
     for name in data["descents"].model.values.tolist():
         at = data["descents"].sel(model=name)

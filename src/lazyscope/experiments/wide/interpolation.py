@@ -21,7 +21,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, provenance, split
 from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.limits.interpolation import parameters, threshold, unexplained
+from lazyscope.limits.interpolation import neurons, parameters, threshold, unexplained
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.linear.interpolate import KINDS, Kind, features, fitted, trained
 from lazyscope.weights import generator
@@ -310,8 +310,9 @@ def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
 
 def _draw_residuals(axes: Axes, panel: xr.Dataset) -> None:
     x = np.linspace(0.0, 1.0, 200)
-    axes.plot(np.append(x, 1.7), np.append(np.sqrt(1.0 - x), 0.0), color="#333333", linewidth=1.2, zorder=2,
-              label="any fixed features, √(1 − p/n)")  # fmt: skip
+    left = np.append(np.sqrt(unexplained(x, panel.attrs["n"])[0]), 0.0)
+    label = "any fixed features, √(1 − p/n)"
+    axes.plot(np.append(x, 1.7), left, color="#333333", linewidth=1.2, zorder=2, label=label)
     for kind in panel.kind.values.tolist():
         at = panel.sel(kind=kind)
         shown = at.parameters_per_label.values <= 1.7
@@ -333,9 +334,7 @@ def _draw_smallest(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
         smallest, error = (
             np.array([float(one[name].sel(kind=kind)) for one in panels]) for name in ("smallest", "smallest_stderr")
         )
-        per_neuron = {"RF": 1.0, "NT": float(d), "NN": d + 1.0}[kind]
-        line = (n - (kind != "RF")) / per_neuron
-        axes.plot(n, line, color=LOOKS[kind]["color"], linewidth=1.1, zorder=2)
+        axes.plot(n, neurons(kind, n, d), color=LOOKS[kind]["color"], linewidth=1.1, zorder=2)
         axes.errorbar(n, smallest, error, linestyle="", label=f"{kind}; line: {_SLOPES[kind]}", zorder=3, **LOOKS[kind])
     axes.set(xscale="log", yscale="log", xlabel="n, labels", ylabel="smallest N that fits, mean over draws")
     for axis in (axes.xaxis, axes.yaxis):

@@ -19,6 +19,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, grouped, over_draws, provenance
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.limits import declared
 from lazyscope.limits.flow.curve import flow
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
@@ -271,7 +272,7 @@ def _draw_laziness(axes: Axes, panel: xr.Dataset) -> None:
         look = open_one if name in ("movement", "distance") else {}
         axes.plot(alpha, last, color=colour, marker=marker, linestyle="", label=f"{words}: α$^{{{slope}}}$", **look)
         ends = np.array([1.0, alpha[-1]])
-        axes.plot(ends, last[-1] * alpha[-1] / ends, color=colour, linestyle="--", linewidth=1.0)
+        axes.plot(ends, last[-1] * (ends / alpha[-1]) ** declared.LAZINESS, color=colour, linestyle="--", linewidth=1.0)
     axes.axvspan(alpha[lazy][0], alpha[-1], color="#f0f0f0", zorder=0)
     axes.set(xscale="log", yscale="log", xlabel="α, output scale", ylabel="at the end of training")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=9.5,
@@ -312,7 +313,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     for name in _SHOWN:
         one = panel.sel(quantity=name)
         lines.append(f"{name} ∝ α^{float(one.exponent):.3f} ± {float(one.exponent_stderr):.3f} (declared −1)")
-        if abs(float(one.exponent) + 1.0) > _TOLERANCE + 2.0 * float(one.exponent_stderr):
+        if abs(float(one.exponent) - declared.LAZINESS) > _TOLERANCE + 2.0 * float(one.exponent_stderr):
             wrong.append(f"the exponent of {name}")
     told = f"Both ends are within {_NEAR:.0%} of NT and NN, every α of its closed form, and laziness falls like 1/α."
     return [*lines, told if not wrong else f"Not as predicted: {', '.join(wrong)}."]

@@ -20,6 +20,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, grouped, over_draws, provenance
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.limits import declared
 from lazyscope.problems import GaussianMixture
 from lazyscope.problems.base import Problem, dimension_of
 from lazyscope.protocols import ParticleDescent
@@ -365,7 +366,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     slope, error = float(found.exponent), float(found.exponent_stderr)
     told.append(f"excess ∝ N^{slope:.3f} ± {error:.3f} (declared: at most −1)")
     wrong: list[str] = []
-    if not slope <= -1.0 + _TOLERANCE + 2.0 * error:
+    if not slope <= declared.PARTICLES + _TOLERANCE + 2.0 * error:
         wrong.append("the rate")
     for name in ("relu", "square"):
         one = minima.sel(activation=name)

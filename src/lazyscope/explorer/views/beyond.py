@@ -13,6 +13,7 @@ from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_o
 from lazyscope.explorer.views.lazy import saved
 from lazyscope.explorer.views.picture import Grid, Picture, axis
 from lazyscope.explorer.views.remembered import activation
+from lazyscope.limits import declared
 from lazyscope.population import coupling
 from lazyscope.problems import SparseParity
 from lazyscope.regimes import NeuralTangent, Taylor
@@ -95,8 +96,8 @@ def _samples(state: BeyondState) -> dict[str, Any]:
         axis("n, number of samples", log=True, range_=(d / 2.0, 4.0 * d * d)),
         [axis("error / error of a coin", range_=(0.0, 1.1))],
     )
-    picture.mark(float(d), "n = d")
-    picture.mark(float(d * d), "n = d²")
+    picture.mark(float(d ** declared.SAMPLES["quadratic model"]), "n = d")
+    picture.mark(float(d ** declared.SAMPLES["NTK"]), "n = d²")
     bounds = "By Theorems 6 and 7 about d samples suffice under random signs; NT needs about d² (Wei et al. 2019)."
     picture.note("bounds", bounds)
     picture.claims["samples"] = {

@@ -19,6 +19,7 @@ from lazyscope.experiments.beyond.sample_complexity.numbers import (
 )
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.limits import declared
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.runs.pictures import LOOKS
 
@@ -143,7 +144,8 @@ def _needed(axes: Axes, panel: xr.Dataset, title: str) -> None:
     ends = d[[0, -1]]
     # references through the outer corners, clear of the dots
     top, bottom = float(np.nanmax(panel.needed[:, 0])) * 1.8, float(np.nanmin(panel.needed[:, 0])) / 1.9
-    for start, power, words in ((top, 2, "d²"), (bottom, 1, "d")):
+    for start, learner, words in ((top, "NTK", "d²"), (bottom, "quadratic model", "d")):
+        power = declared.SAMPLES[learner]
         axes.plot(ends, start * (ends / ends[0]) ** power, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
         axes.annotate(words, (ends[-1], start * (ends[-1] / ends[0]) ** power), color="#666666", xytext=(5, -4),
                       textcoords="offset points")  # fmt: skip
