@@ -65,10 +65,10 @@ def agreement(exact: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
     z = as_normal(np.maximum(np.abs(difference) - finite_size, 0.0), stderr, draws)
     dims = simulated.risk.dims
     values = dict(zip(_AGREEMENT, (difference, stderr, finite_size, z), strict=True))
-    found = xr.Dataset({name: (dims, value) for name, value in values.items()}, simulated.risk.coords)
-    for name in found:
-        found[name].attrs["long_name"] = LONG_NAMES[str(name)]
-    return found
+    result = xr.Dataset({name: (dims, value) for name, value in values.items()}, simulated.risk.coords)
+    for name in result:
+        result[name].attrs["long_name"] = LONG_NAMES[str(name)]
+    return result
 
 
 def as_normal(distance: NDArray[Any], stderr: NDArray[Any], draws: int) -> NDArray[Any]:
@@ -238,9 +238,9 @@ def _column(problem: SizedProblem, widths: NDArray[np.int64], results: dict[str,
         has = verb in results and "stderr" in results[verb]
         values[f"{verb}_stderr"] = results[verb].stderr.values if has else nothing
     both = "exact" in results and "simulate" in results
-    found = agreement(results["exact"], results["simulate"]) if both else None
+    agreed = agreement(results["exact"], results["simulate"]) if both else None
     for name in _AGREEMENT:
-        values[name] = nothing if found is None else found[name].values
+        values[name] = nothing if agreed is None else agreed[name].values
     cited = (key for result in results.values() for key in result.attrs["citations"].split(","))
     return xr.Dataset(
         {name: ("width", value) for name, value in values.items()},

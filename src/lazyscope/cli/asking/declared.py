@@ -85,14 +85,14 @@ class Question:
     @cached_property
     def regime_options(self) -> dict[str, tuple[Option, list[str]]]:
         """The options of all regimes, with the words of those that have them."""
-        found: dict[str, tuple[Option, list[str]]] = {}
+        options: dict[str, tuple[Option, list[str]]] = {}
         sized = "sized" if issubclass(self.kind, SizedProblem) else "open"
         scaled = {claim.regime for claim in self.claims if claim.scaled}
         for word, regime in self.regimes.items():
             for option in regime.options:
                 if option.when in ("", sized) or (option.when == "scaled" and regime in scaled):
-                    found.setdefault(option.name, (option, []))[1].append(word)
-        return found
+                    options.setdefault(option.name, (option, []))[1].append(word)
+        return options
 
     @cached_property
     def protocol_options(self) -> dict[str, tuple[list[Option], list[str]]]:
@@ -119,7 +119,9 @@ def questions(verb: Verb) -> dict[str, Question]:
     """
     known = registry.claims("simulate" if verb == "compare" else verb)
     if verb == "compare":  # something is simulated, and something else is there to compare it with
-        others = {(claim.problem, claim.regime) for one in ("limit", "exact") for claim in registry.claims(one)}
+        others = {
+            (claim.problem, claim.regime) for fidelity in ("limit", "exact") for claim in registry.claims(fidelity)
+        }
         known = tuple(claim for claim in known if (claim.problem, claim.regime) in others)
     return by_problem(verb, known)
 
@@ -259,7 +261,11 @@ def words_of(question: Question, options: Mapping[str, Any]) -> tuple[list[str],
     if not {*words} <= {*known} or len({*words}) < len(words):
         must = f"name each of {', '.join(known)} at most once, with commas"
         raise InvalidParameter.of(owner, "--regime", must, repr(asked))
-    belongs = [(one, having) for one, having in question.regime_options.values() if one.name not in question.kind.usual]
+    belongs = [
+        (option, having)
+        for option, having in question.regime_options.values()
+        if option.name not in question.kind.usual
+    ]
     belongs += [(some[0], having) for some, having in question.protocol_options.values()]
     for option, having in belongs:
         if options.get(option.name) not in (None, option.default) and not {*having} & {*words}:

@@ -149,7 +149,7 @@ class _Grid:
             having = [word for word, question in self.known.items() if key in _own(question)]
             if having and not {*having} & {*words}:
                 raise self._wrong(key, f"go with the problem {' or '.join(having)}", ", ".join(words))
-            having = [one for question in asked for one in question.regime_options.get(key, (None, []))[1]]
+            having = [word for question in asked for word in question.regime_options.get(key, (None, []))[1]]
             if having and not {*having} & {*names}:
                 must = f"go with the regime {' or '.join(dict.fromkeys(having))}"
                 raise self._wrong(key, must, ", ".join(names), "Leave it out.")

@@ -73,12 +73,12 @@ def measure(draw: ExpressivityDraw) -> dict[str, float]:
     model = TaylorModel.symmetric(draw.width, problem.d, as_activation(draw.activation), rng, Bx=problem.Bx)
     X, _ = problem.sample(draw.samples, np.random.default_rng(np.random.SeedSequence(draw.seed, spawn_key=(0, 0))))
     W, wanted = express(model, monomials(problem), rng), problem.target(X)
-    found = model.piece(2, W, X)
+    values = model.piece(2, W, X)
     loss, size = LOSSES["logistic" if problem.classification else "square"], float(np.sqrt(np.mean(wanted**2)))
     return {
-        "error": float(np.sqrt(np.mean((found - wanted) ** 2))) / size,
-        "worst": float(np.max(np.abs(found - wanted))) / size,
-        "loss": abs(float(np.mean(loss.value(wanted, found) - loss.value(wanted, wanted)))),
+        "error": float(np.sqrt(np.mean((values - wanted) ** 2))) / size,
+        "worst": float(np.max(np.abs(values - wanted))) / size,
+        "loss": abs(float(np.mean(loss.value(wanted, values) - loss.value(wanted, wanted)))),
         "norm": norm_24(W) ** 4,
     }
 
@@ -228,9 +228,9 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
 
 def _draw_functions(axes: Axes, panel: xr.Dataset) -> None:
     for i, p in enumerate(panel.power.values.tolist()):
-        one, colour = panel.sel(power=p), _COLOURS[(i + 2) % len(_COLOURS)]
-        axes.plot(one.t, one.found, color=colour, label=f"p = {p}")
-        axes.plot(one.t, one.wanted, color="#333333", linestyle=(0, (1, 2)), linewidth=1.2)
+        at, colour = panel.sel(power=p), _COLOURS[(i + 2) % len(_COLOURS)]
+        axes.plot(at.t, at.found, color=colour, label=f"p = {p}")
+        axes.plot(at.t, at.wanted, color="#333333", linestyle=(0, (1, 2)), linewidth=1.2)
     axes.set(
         xlabel="t = βᵀx", ylabel="f$^Q$(x)/2$^p$", title=f"f$^Q$ built for t$^p$ (dotted), m = {panel.attrs['width']:,}"
     )
@@ -239,11 +239,11 @@ def _draw_functions(axes: Axes, panel: xr.Dataset) -> None:
 
 def _draw_errors(axes: Axes, panel: xr.Dataset) -> None:
     for i, name in enumerate(panel.target.values.tolist()):
-        one, colour, marker = panel.sel(target=name), _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
-        m, error = one.width.values, one.error.values
-        exponent = f"{float(one.exponent):.2f}".replace("-", "−")
+        at, colour, marker = panel.sel(target=name), _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
+        m, error = at.width.values, at.error.values
+        exponent = f"{float(at.exponent):.2f}".replace("-", "−")
         label = f"{name}: m$^{{{exponent}}}$"
-        axes.errorbar(m, error, one.error_stderr.values, color=colour, marker=marker, linestyle="", label=label)
+        axes.errorbar(m, error, at.error_stderr.values, color=colour, marker=marker, linestyle="", label=label)
         middle = np.exp(np.mean(np.log(error / m**declared.EXPRESSIVITY)))
         axes.plot(m, middle * m**declared.EXPRESSIVITY, color=colour, linestyle="--", linewidth=1.0)
     axes.set(xscale="log", yscale="log", xlabel="m, neurons", ylabel="error / size of the target")
@@ -253,13 +253,13 @@ def _draw_errors(axes: Axes, panel: xr.Dataset) -> None:
 
 def _draw_norms(axes: Axes, panel: xr.Dataset) -> None:
     names = panel.target.values.tolist()
-    x, one = np.arange(len(names)), panel.isel(width=-1)
+    x, widest = np.arange(len(names)), panel.isel(width=-1)
     axes.plot(x, panel.norm_bound, color="#333333", marker="_", markersize=22, markeredgewidth=1.6, linestyle="",
               markeredgecolor="#333333", label=f"bound of Theorem 7, δ = {DELTA:g}")  # fmt: skip
     axes.plot(x, panel.expected_norm, color=_COLOURS[1], marker="_", markersize=22, markeredgewidth=1.6,
               markeredgecolor=_COLOURS[1], linestyle="", label="closed form")  # fmt: skip
-    axes.errorbar(x, one.norm, one.norm_stderr.values, color=_COLOURS[4], marker="D", linestyle="",
-                  label=f"W⋆ at m = {int(one.width):,}")  # fmt: skip
+    axes.errorbar(x, widest.norm, widest.norm_stderr.values, color=_COLOURS[4], marker="D", linestyle="",
+                  label=f"W⋆ at m = {int(widest.width):,}")  # fmt: skip
     axes.set(yscale="log", ylabel="‖W⋆‖$^4_{2,4}$", title="Norm of W⋆")
     axes.set_xticks(x, names)
     axes.set_ylim(top=8.0 * float(panel.norm_bound.max()))  # room for the legend

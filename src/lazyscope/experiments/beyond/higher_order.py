@@ -96,12 +96,12 @@ def _sizes(model: TaylorModel, k: int, z: FloatArray, v: FloatArray, X: FloatArr
     pairs = model.m // 2
     c = taylor_coefficients(model.sigma, model.W0[:pairs] @ X.T, k)
     reach = model.m ** (-0.5 / k) * (X @ v)
-    found = [
+    pieces = [
         (z[:, :pairs] ** j - z[:, pairs:] ** j) @ c[j] * reach**j / np.sqrt(model.m) for j in upto(k)
     ]  # each (repeat, input)
     some = z[:_NETWORKS]
-    rest = np.array([model.network(extracted(k, row, v), X) for row in some]) - np.sum(found, axis=0)[:_NETWORKS]
-    return np.array([np.sqrt(np.mean(values**2)) for values in (*found, rest)])
+    rest = np.array([model.network(extracted(k, row, v), X) for row in some]) - np.sum(pieces, axis=0)[:_NETWORKS]
+    return np.array([np.sqrt(np.mean(values**2)) for values in (*pieces, rest)])
 
 
 def higher_order(

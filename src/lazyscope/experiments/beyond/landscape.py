@@ -86,22 +86,24 @@ class LandscapeDraw(Draw):
     def compute(self) -> Row:
         """Do the work; arrays of the row are (statement, point), the bound of Lemma 1's error (point,)."""
         setting = _Setting.of(self)
-        found = []
+        points = []
         for build in POINTS.values():
             W = build(setting.W_star, setting.rng)
             options: dict[str, Any] = {"signs": self.signs, "lam": setting.lam}
-            found.append(landscape(setting.risk, W, setting.W_star, setting.rng, **options))
+            points.append(landscape(setting.risk, W, setting.W_star, setting.rng, **options))
         row = {
-            name: np.array([[getattr(_statement(one, statement), name) for one in found] for statement in STATEMENTS])
+            name: np.array(
+                [[getattr(_statement(point, statement), name) for point in points] for statement in STATEMENTS]
+            )
             for name in _NUMBERS
         }
-        row["bound"] = np.array([one.clean.bound for one in found])
-        return row | {"OPT": np.asarray(found[0].OPT)}
+        row["bound"] = np.array([point.clean.bound for point in points])
+        return row | {"OPT": np.asarray(points[0].OPT)}
 
 
-def _statement(found: Any, name: str) -> Inequality:
-    one: Inequality = getattr(found, name)
-    return one
+def _statement(statements: Any, name: str) -> Inequality:
+    inequality: Inequality = getattr(statements, name)
+    return inequality
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,16 +170,16 @@ class DescentDraw(Draw):
             if step not in when:
                 return
             some = [Sigma for draw in draws for Sigma in (draw, -draw)] if self.randomized else [None]
-            found = stationarity([risk.at(W, Sigma, derivatives=2) for Sigma in some])
+            stationary = stationarity([risk.at(W, Sigma, derivatives=2) for Sigma in some])
             here = clean.at(W, derivatives=2)
             rows.append(
                 [
                     step,
-                    found.risk,
-                    found.gradient * reach,
-                    found.smallest * reach**2,
+                    stationary.risk,
+                    stationary.gradient * reach,
+                    stationary.smallest * reach**2,
                     norm_24(W) / norm_24(setting.W_star),
-                    certificate(found, here, setting.W_star, setting.lam),
+                    certificate(stationary, here, setting.W_star, setting.lam),
                 ]
             )
 

@@ -59,10 +59,10 @@ def against_width(axes: Axes, data: xr.Dataset) -> None:
     """Draw `limit` as lines, `exact` as crosses and `simulate` as dots with their standard errors."""
     ratio = data.width / data.attrs["d"]
     for label in data.series.values.tolist():
-        one, look = data.sel(series=label), _large(label)
-        axes.plot(one.rho, one.limit, color=look["color"], zorder=2)
-        axes.errorbar(ratio, one.simulated, one.simulated_stderr.fillna(0.0), linestyle="", zorder=3, **look)
-        axes.plot(ratio, one.exact, markeredgecolor=_darker(look["color"]), zorder=4, **_CROSS)
+        at, look = data.sel(series=label), _large(label)
+        axes.plot(at.rho, at.limit, color=look["color"], zorder=2)
+        axes.errorbar(ratio, at.simulated, at.simulated_stderr.fillna(0.0), linestyle="", zorder=3, **look)
+        axes.plot(ratio, at.exact, markeredgecolor=_darker(look["color"]), zorder=4, **_CROSS)
     if "bayes" in data:
         axes.axhline(float(data.bayes), **FLOOR)
     axes.set(xlabel=RATIO, ylabel=RISK, xscale="log", xlim=(0.088, 11.4))

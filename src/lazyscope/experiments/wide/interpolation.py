@@ -296,9 +296,9 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
 
 def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
     for kind in panel.kind.values.tolist():
-        one, look = panel.sel(kind=kind), LOOKS[kind]
-        least, N = float(one.threshold), one.width.values
-        share = one.fits.values
+        at, look = panel.sel(kind=kind), LOOKS[kind]
+        least, N = float(at.threshold), at.width.values
+        share = at.fits.values
         axes.plot([0.4 * least, least, least, 2.0 * least], [0, 0, 1, 1], color=look["color"], linewidth=1.0, zorder=2)
         error = np.sqrt(share * (1.0 - share) / panel.attrs["draws"])
         axes.errorbar(N, share, error, linestyle="", zorder=3, **look)
@@ -329,10 +329,11 @@ _NAMES = {"RF": "RF, p = N", "NT": "NT, p = Nd + 1", "NN": "NN, p = N(d + 1) + 1
 
 def _draw_smallest(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
     panels = list(data.values())
-    n, d = np.array([one.attrs["n"] for one in panels], dtype=float), panels[0].attrs["d"]
+    n, d = np.array([panel.attrs["n"] for panel in panels], dtype=float), panels[0].attrs["d"]
     for kind in panels[0].kind.values.tolist():
         smallest, error = (
-            np.array([float(one[name].sel(kind=kind)) for one in panels]) for name in ("smallest", "smallest_stderr")
+            np.array([float(panel[name].sel(kind=kind)) for panel in panels])
+            for name in ("smallest", "smallest_stderr")
         )
         axes.plot(n, neurons(kind, n, d), color=LOOKS[kind]["color"], linewidth=1.1, zorder=2)
         axes.errorbar(n, smallest, error, linestyle="", label=f"{kind}; line: {_SLOPES[kind]}", zorder=3, **LOOKS[kind])
@@ -351,10 +352,10 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         f"{'n':>5}{'':>5}{'parameters ≥ n from':>21}{'smallest N that fits':>23}{'transition':>12}{'largest z':>11}"
     ]
     wrong, z_all = [], 0.0
-    for one in data.values():
-        n = one.attrs["n"]
-        for kind in one.kind.values.tolist():
-            at = one.sel(kind=kind)
+    for panel in data.values():
+        n = panel.attrs["n"]
+        for kind in panel.kind.values.tolist():
+            at = panel.sel(kind=kind)
             least, smallest, z = float(at.threshold), float(at.smallest), float(at.z.max())
             cell = f"{smallest:.2f} ± {float(at.smallest_stderr):.2f}"
             shown = f"{z:>11.1f}" if kind != "NN" else f"{'':>11}"

@@ -70,15 +70,15 @@ def lines(state: BeyondState) -> dict[str, Any]:
     if state.what == "samples":
         return _samples(state)
     grid = Grid.logarithmic(50.0, 20_000.0, 41)
-    found = coupling.piece_sizes(activation(state.activation), state.d, state.alpha, grid.values)
-    ends = [values for values in found.values() if np.all(values > 0)]
+    pieces = coupling.piece_sizes(activation(state.activation), state.d, state.alpha, grid.values)
+    ends = [values for values in pieces.values() if np.all(values > 0)]
     decades = (10.0 ** np.floor(np.log10(np.min(ends))), 10.0 ** np.ceil(np.log10(np.max(ends))))
     picture = Picture(
         f"pieces of a network with σ = {state.activation} in d = {state.d}, ‖w_r‖ = m^−{state.alpha:g}",
         axis("m, number of neurons", log=True),
         [axis("root mean square", log=True, range_=decades)],
     )
-    for key, values in found.items():
+    for key, values in pieces.items():
         name, role = _PIECES[key]
         picture.line(name, role, grid.values, values, CLAIM)
     call = f'piece_sizes("{state.activation}", {state.d}, {state.alpha!r}, m)'
@@ -128,8 +128,8 @@ class Coupling(Call):
 
     def values(self, result: Any, variable: str) -> tuple[Any, Any]:
         """Return the size of a piece, and its standard error."""
-        one = result.sel(quantity=variable)
-        return one["size"].values, one["stderr"].values
+        at = result.sel(quantity=variable)
+        return at["size"].values, at["stderr"].values
 
 
 def plan(state: BeyondState, fidelity: Drawn) -> Plan:

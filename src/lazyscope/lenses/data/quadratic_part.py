@@ -122,9 +122,9 @@ def strongest(Z: FloatArray, targets: Sequence[FloatArray]) -> tuple[int, Quadra
     features -= features.mean(axis=0)
     first = _Design.of(features[:, :d])
     second = _Design.of(first.left(features[:, d:]))
-    found = [_parts(first, second, y) for y in targets]
-    best = int(np.argmax([part.quadratic for part, _ in found]))
-    part, v = found[best]
+    parts = [_parts(first, second, y) for y in targets]
+    best = int(np.argmax([part.quadratic for part, _ in parts]))
+    part, v = parts[best]
     return best, replace(part, B=_debiased(part.B, n, v))
 
 
