@@ -132,7 +132,7 @@ def _numbers(value: Any, owner: str, parameter: str, must: str, advice: str) -> 
 
 @contextmanager
 def arithmetic(what: str) -> Iterator[None]:
-    """Refuse what over- or underflows on the way: neither a warning nor a number made of infinities leaves.
+    """Turn overflow, division by zero and invalid operations inside this block into an error of one line.
 
     >>> with arithmetic("A square"):
     ...     np.array([1e200]) ** 2

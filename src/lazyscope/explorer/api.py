@@ -94,7 +94,7 @@ def _views() -> ViewList:
 
 
 class Answers:
-    """Answers of late, as they were sent: a slider that goes back and forth, or a class of fifty, asks again."""
+    """The latest answers, kept as they were sent: a slider that goes back and forth asks for them again, and so does a class."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[State, bytes] = OrderedDict()

@@ -67,7 +67,7 @@ class Question:
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
-        """What tells claims of one pair apart."""
+        """The methods, by which users choose between claims of one pair."""
         return tuple(dict.fromkeys(claim.method for claim in self.claims if claim.method is not None))
 
     @property
@@ -112,7 +112,7 @@ class Question:
 
 
 def questions(verb: Verb) -> dict[str, Question]:
-    """Return what a verb can be asked, by the word of the problem.
+    """Return the questions that a verb answers, by the word of the problem.
 
     >>> sorted(questions("exact"))
     ['harmonic', 'mixture', 'quadratic']
@@ -139,7 +139,7 @@ def by_problem(verb: Verb, known: Sequence[Claim]) -> dict[str, Question]:
 
 
 def click_options(options: Iterable[Option], **helps: str) -> list[click.Option]:
-    """Return declared options as click has them; `helps` says of some of them something else."""
+    """Return declared options as options of click; `helps` replaces the help of some of them."""
     return [_click(option, helps.get(option.name, option.help), option.default) for option in options]
 
 
@@ -333,7 +333,7 @@ def axis(owner: str, kind: type[Problem], name: str, text: str | None, d: int) -
 
 
 def sizes_of(question: Question, claim: Claim, problem: Problem, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sizes that a claim takes: sequences of N/d and N, of others a number where one was written."""
+    """Return the sizes that a claim takes: N/d and N as sequences, others as a number if a single one was written."""
     d = problem.d if isinstance(problem, SizedProblem) else int(options.get("d") or 1)
     sizes: dict[str, Any] = {}
     for name in claim.arguments:

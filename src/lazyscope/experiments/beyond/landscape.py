@@ -108,7 +108,7 @@ def _statement(statements: Any, name: str) -> Inequality:
 
 @dataclass(frozen=True, eq=False)
 class _Setting:
-    """What both kinds of work begin with."""
+    """The risk, W⋆ and λ that both kinds of work begin with."""
 
     risk: Risk
     W_star: FloatArray

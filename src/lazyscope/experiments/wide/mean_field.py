@@ -74,7 +74,7 @@ class ParticlesDraw(Draw):
         return Sample.of(self.problem, self.samples, self.seed, 0, self.d)
 
     def descended(self) -> tuple[Particles, FloatArray]:
-        """Descend."""
+        """Return the particles at the end of the descent."""
         regime = MeanField(self.activation)
         rng = generator(self.seed, 1 + self.number, self.particles)
         return descend(self.sample(), regime, self.particles, bound=self.bound, steps=self.steps, rng=rng)
