@@ -94,7 +94,7 @@ def _views() -> ViewList:
 
 
 class Answers:
-    """The latest answers, kept as they were sent: a slider that goes back and forth asks for them again, and so does a class."""
+    """The latest answers, kept as they were sent: a slider that goes back and forth asks for them again."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[State, bytes] = OrderedDict()

@@ -207,7 +207,7 @@ class _Grid:
         return [{}] if claim is None or claim.protocol is None else list(self._variants(claim.protocol))
 
     def _variants(self, kind: Any) -> Iterator[dict[str, Any]]:
-        """Yield the changes of each variant of a protocol: a list means one variant a value, unless the field is a list itself."""
+        """Yield the changes of each variant of a protocol: one a value of a list, unless the field is itself a list."""
         table = self.table.get(kind.word, {})
         if not isinstance(table, dict):
             raise self._wrong(kind.word, f"be a table, [{kind.word}]", repr(table)[:60])

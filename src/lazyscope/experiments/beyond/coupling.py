@@ -18,10 +18,10 @@ import numpy as np
 
 from lazyscope.activations import Activation, as_activation
 from lazyscope.activations.derivatives import require_smooth
-from lazyscope.checks import FloatArray, whole_number, whole_numbers
+from lazyscope.checks import FloatArray, whole_number
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, provenance, table
+from lazyscope.experiments.frame.drawing import against_declared, canvas
+from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS
@@ -182,13 +182,10 @@ def coupling(
     >>> bool(abs(result.exponent.sel(quantity="linear") + 0.25) < 0.1)
     True
     """
-    some = np.atleast_1d(whole_numbers(widths, "coupling", "widths")).tolist()
-    draws = whole_number(draws, "coupling", "draws")
-    plan = [
-        CouplingDraw(m, whole_number(d, "coupling", "d"), samples, signs, activation, loss, number, seed)
-        for m in some
-        for number in range(draws)
-    ]
+    d = whole_number(d, "coupling", "d")
+    plan = over_widths(
+        "coupling", widths, draws, lambda m, k: CouplingDraw(m, d, samples, signs, activation, loss, k, seed)
+    )
     return assemble(plan, computed(plan))
 
 
@@ -278,12 +275,9 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def _series(axes: Axes, panel: xr.Dataset, name: str, colour: str, marker: str) -> None:
-    m, size = panel.width.values, panel["size"].values
-    power = float(panel.bound)
+    sizes = (panel.width, panel["size"], panel.stderr)
     at_most = "≤ " if str(panel.quantity.values) in _BOUNDS else ""
-    label = f"{name}: m$^{{{float(panel.exponent):+.2f}}}$ ({at_most}{power:+.2f})".replace("-", "−")
-    axes.errorbar(m, size, panel.stderr.values, color=colour, marker=marker, linestyle="", label=label)
-    axes.plot(m, size[0] * (m / m[0]) ** power, color=colour, linestyle="--", linewidth=1.0)
+    against_declared(axes, sizes, float(panel.exponent), float(panel.bound), name, at_most, color=colour, marker=marker)
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.activations import Activation, as_activation
-from lazyscope.checks import FloatArray, whole_number, whole_numbers
+from lazyscope.checks import FloatArray
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, provenance, table
+from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.limits import declared
 from lazyscope.numerics.losses import LOSSES
@@ -115,9 +115,9 @@ def expressivity(
     >>> bool(result.norm.max() < result.norm_bound), bool(abs(result.exponent + 0.5) < 0.2)
     (True, True)
     """
-    some = np.atleast_1d(whole_numbers(widths, "expressivity", "widths")).tolist()
-    draws = whole_number(draws, "expressivity", "draws")
-    plan = [ExpressivityDraw(problem, m, samples, activation, number, seed) for m in some for number in range(draws)]
+    plan = over_widths(
+        "expressivity", widths, draws, lambda m, k: ExpressivityDraw(problem, m, samples, activation, k, seed)
+    )
     return assemble(plan, computed(plan))
 
 

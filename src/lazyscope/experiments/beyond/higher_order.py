@@ -19,11 +19,11 @@ import numpy as np
 
 from lazyscope.activations import Activation, as_activation
 from lazyscope.activations.derivatives import require_smooth, taylor_coefficients
-from lazyscope.checks import FloatArray, whole_number, whole_numbers
+from lazyscope.checks import FloatArray, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, provenance, table
+from lazyscope.experiments.frame.drawing import against_declared, canvas
+from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS, scale_colour
@@ -144,13 +144,12 @@ def higher_order(
     True
     """
     k = whole_number(k, "higher_order", "k", least=2, advice="Order 1 is the tangent model itself.")
-    some = np.atleast_1d(whole_numbers(widths, "higher_order", "widths")).tolist()
-    draws = whole_number(draws, "higher_order", "draws")
-    plan = [
-        HigherOrderDraw(k, m, whole_number(d, "higher_order", "d"), samples, repeats, activation, number, seed)
-        for m in some
-        for number in range(draws)
-    ]
+    d = whole_number(d, "higher_order", "d")
+
+    def draw(m: int, number: int) -> HigherOrderDraw:
+        return HigherOrderDraw(k, m, d, samples, repeats, activation, number, seed)
+
+    plan = over_widths("higher_order", widths, draws, draw)
     return assemble(plan, computed(plan))
 
 
@@ -238,34 +237,19 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def _panel(axes: Axes, result: xr.Dataset) -> None:
-    k, m = int(result.attrs["order"]), result.width.values
-    plain = result.sel(piece="1")
-    grow, grey = float(plain.plain_declared), "#888888"
-    label = _label("f$^{(1)}$ plain", float(plain.plain_exponent), grow)
-    sizes, errors = plain.plain.values, plain.plain_stderr.values
-    axes.errorbar(m, sizes, errors, color=grey, marker="s", linestyle="", label=label)
-    axes.plot(m, sizes[0] * (m / m[0]) ** grow, color=grey, linestyle="--", linewidth=1.0)
+    k, m = int(result.attrs["order"]), result.width
+    series: list[tuple[str, int, str, dict[str, Any]]] = [
+        ("plain", 1, "f$^{(1)}$ plain", {"color": "#888888", "marker": "s"})
+    ]
     for j in range(1, k + 1):
-        at = result.sel(piece=str(j))
         colour = LOOKS["NN"]["color"] if j == k else scale_colour((j - 1) / max(k - 1, 1))
-        size, power = at.randomized.values, float(at.randomized_declared)
-        label = _label(f"f$^{{({j})}}$", float(at.randomized_exponent), power)
-        axes.errorbar(
-            m,
-            size,
-            at.randomized_stderr.values,
-            color=colour,
-            marker="D" if j == k else "o",
-            linestyle="",
-            label=label,
-        )
-        axes.plot(m, size[0] * (m / m[0]) ** power, color=colour, linestyle="--", linewidth=1.0)
+        series.append(("randomized", j, f"f$^{{({j})}}$", {"color": colour, "marker": "D" if j == k else "o"}))
+    for kind, j, name, look in series:
+        at = result.sel(piece=str(j))
+        sizes = (m, at[kind], at[f"{kind}_stderr"])
+        against_declared(axes, sizes, float(at[f"{kind}_exponent"]), float(at[f"{kind}_declared"]), name, **look)
     axes.set(xscale="log", yscale="log", xlabel="m, neurons", title=f"k = {k}, σ = {result.attrs['activation']}")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), title="fitted exponent (declared)")
-
-
-def _label(name: str, fitted: float, power: float) -> str:
-    return f"{name}: m$^{{{fitted:+.2f}}}$ ({power:+.2f})".replace("-", "−")
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:

@@ -126,6 +126,19 @@ def _few(widths: list[int]) -> list[int]:
     return [widths[0], widths[len(widths) // 2], widths[-1]]
 
 
+def against_declared(
+    axes: Axes, sizes: tuple[Any, Any, Any], fitted: float, power: float, name: str, at_most: str = "", **look: Any
+) -> None:
+    """Draw widths, sizes and standard errors as dots, and the declared power of the width dashed from the first dot.
+
+    The label has the fitted exponent, and in brackets the declared one.
+    """
+    m, size, stderr = (np.asarray(values) for values in sizes)
+    label = f"{name}: m$^{{{fitted:+.2f}}}$ ({at_most}{power:+.2f})".replace("-", "−")
+    axes.errorbar(m, size, stderr, linestyle="", label=label, **look)
+    axes.plot(m, size[0] * (m / m[0]) ** power, color=look["color"], linestyle="--", linewidth=1.0)
+
+
 def name_ends(axes: Axes, labels: list[tuple[float, str, Any]], apart: float = 0.052) -> None:
     """Write the name of each trace beside its end, moved up where names would touch."""
     low, high = axes.get_ylim()

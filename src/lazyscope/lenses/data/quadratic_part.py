@@ -170,17 +170,6 @@ def hermite_features(Z: FloatArray) -> FloatArray:
     return np.hstack([Z, (Z * Z - 1.0) / sqrt(2.0), Z[:, rows] * Z[:, columns]])
 
 
-def stein(Z: FloatArray, y: FloatArray) -> FloatArray:
-    """Return ½ mean(y(zzᵀ − I)), the plain estimate of B for Gaussian z: nd² flops, and noisier than regression.
-
-    >>> Z = np.random.default_rng(0).standard_normal((20000, 2))
-    >>> stein(Z, 3.0 * Z[:, 0] * Z[:, 1]).round(1)[0, 1]
-    np.float64(1.5)
-    """
-    y = y - y.mean()
-    return np.asarray(0.5 * ((Z * y[:, None]).T @ Z / len(y) - np.mean(y) * np.eye(Z.shape[1])))
-
-
 @dataclass(frozen=True, eq=False)
 class _Design:
     """Features Φ, (n, p), and the eigenvectors of ΦᵀΦ in whose directions they vary.
