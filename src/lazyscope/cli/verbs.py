@@ -32,7 +32,7 @@ LeftOut = dict[str, LazyscopeError]
 
 
 class Problems(click.Group):
-    """A group of one command a problem; what there is, is only known when it is asked for."""
+    """A group with one command for each problem; a command is made when it is asked for."""
 
     def __init__(self, verb: Verb, title: str, run: Callable[[Question, dict[str, Any]], None], text: str) -> None:
         super().__init__(verb, help=text)
