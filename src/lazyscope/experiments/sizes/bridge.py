@@ -1,8 +1,8 @@
 """The bridge: from the formula for given n, N and d to the limit of Mei and Montanari, at a distance of order 1/d.
 
 A linear target on the sphere with n = ψ₂d samples, N = ψ₁d neurons and the ridge nλ/d has, for d → ∞, the risk of
-`LinearTarget` with ψ₁, ψ₂ and λ (Mei and Montanari 2019). At d = 20 the two differ by some percent, and draws tell which
-of them describes the finite size.
+`LinearTarget` with ψ₁, ψ₂ and λ (Mei and Montanari 2019). At d = 20 the two differ by some percent, and draws tell
+which of them describes the finite size.
 """
 
 from __future__ import annotations
@@ -147,7 +147,9 @@ def _distances(axes: Axes, one: xr.Dataset) -> None:
     d = np.array([one.d.values[0], one.d.values[-1]], dtype=float)
     axes.plot(d, 0.06 / d, color="#888888", linestyle=":", label="∝ 1/d")
     shapes = ", ".join(f"{marker} {psi1:g}" for psi1, marker in zip(markers, "●■▲◆", strict=False))
-    axes.set(xscale="log", yscale="log", xlabel="d", ylabel="|risk − limit|", title=f"Distance to the limit; N/d: {shapes}")
+    axes.set(
+        xscale="log", yscale="log", xlabel="d", ylabel="|risk − limit|", title=f"Distance to the limit; N/d: {shapes}"
+    )
     axes.legend()
 
 

@@ -1,8 +1,8 @@
 """The staircase: which degree is learnt from d^κ samples, and by d^κ neurons.
 
-With n ~ d^κ and N = ∞, or with N ~ d^κ and n = ∞, random features learn the degrees below κ and nothing above (Ghorbani,
-Mei, Misiakiewicz and Montanari 2021; Mei, Misiakiewicz and Montanari 2022). The formula for given n, N and d says what
-is between the steps, and how near to them one is in d = 30.
+With n ~ d^κ and N = ∞, or with N ~ d^κ and n = ∞, random features learn the degrees below κ and nothing above
+(Ghorbani, Mei, Misiakiewicz and Montanari 2021; Mei, Misiakiewicz and Montanari 2022). The formula for given n, N and d
+says what is between the steps, and how near to them one is in d = 30.
 """
 
 from __future__ import annotations

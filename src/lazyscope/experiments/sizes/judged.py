@@ -1,4 +1,4 @@
-"""What the experiments on sizes share: dots beside the formula at their own n, N, d and λ, and the judgement on them."""
+"""What the experiments on sizes share: dots beside the formula at their own n, N, d and λ, and how they are judged."""
 
 from __future__ import annotations
 
