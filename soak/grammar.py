@@ -241,7 +241,7 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         for name in ("--alpha", "--init", "--weights", "--isotropic", "--surrogate"):
             options.pop(name, None)
     if path[1:] in (("harmonic",), ("spectral",)):
-        nt = path[1] == "harmonic" and path[0] in ("simulate", "compare") and rng.random() < 0.3
+        nt = path[1] == "harmonic" and path[0] in ("exact", "simulate", "compare") and rng.random() < 0.3
         options["--regime"] = "nt" if nt else "rf"
         options.pop("--weights", None)
     regimes = (options.get("--regime") or "rf,nt,nn").split(",")

@@ -37,6 +37,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.population.network",
         "lazyscope.population.bayes",
         "lazyscope.population.harmonic",
+        "lazyscope.population.harmonic_tangent",
     ),
     "simulate": (
         "lazyscope.training.linear.features",

@@ -139,6 +139,7 @@ def _check_tail(spectrum: Spectrum, nu: FloatArray, least: FloatArray) -> None:
         return
     with np.errstate(divide="ignore", over="ignore"):
         error = spectrum.tail * spectrum.largest / nu**2 / np.minimum(least, 1e300)
+    error[np.isinf(least)] = 0.0  # n = N = ∞: all that features see is learnt, however small its eigenvalue
     if np.any(error > _TAIL):
         raise NotConverged(
             f"The spectrum of the features is known to degree {len(spectrum.xi) - 1} only, and at these sizes the rest "
