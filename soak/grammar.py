@@ -229,6 +229,11 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         options.pop("--regime", None)
         if options.get("--ridge") == "optimal" or "--isotropic" in options:
             options.pop("--surrogate", None)
+    if path == ("limit", "linear"):
+        nt = not {"--surrogate", "--nonlinear", "--inputs", "--isotropic"} & {*options} and rng.random() < 0.2
+        options["--regime"] = "nt" if nt else "rf"
+        if nt and "--activation" in options:
+            options["--activation"] = pick(rng, "relu", "tanh", "erf")
     if "--inputs" in options:
         options["--inputs"] = pick(rng, "sphere", "gaussian" if path[1] == "linear" else "hypercube")
     if path in (("simulate", "parity"), ("simulate", "monomial")):

@@ -27,6 +27,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.limits.ridge.regression",
         "lazyscope.limits.margin.classifier",
         "lazyscope.limits.spectral.harmonic",
+        "lazyscope.limits.spectral.linear_tangent",
     ),
     "exact": (
         "lazyscope.population.projector",
