@@ -182,7 +182,8 @@ def truncated(energies: FloatArray, whole: float, d: int) -> tuple[FloatArray, F
     tail = whole - float(np.sum(energies[kept]))
     if tail < 1e-13 * whole:  # a polynomial: what is left is rounding
         tail = 0.0
-    return xi, m[kept], tail, float(np.max(xi[-2:]))
+    rest = energies[~kept] / m[~kept]  # they fall with the degree, two by two where σ is even or odd
+    return xi, m[kept], tail, float(np.max(rest if rest.size > 1 else xi[-2:]))
 
 
 def coefficients(sigma: Activation, d: int, degree: int) -> FloatArray:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lazyscope.activations.activation import Activation
-from lazyscope.activations.zonal import interpolate, series_of
+from lazyscope.activations.zonal import interpolate, series_of, tangent_spectrum
 from lazyscope.checks import FloatArray
 from lazyscope.numerics.gegenbauer import coordinate, polynomials
 
@@ -124,3 +124,21 @@ def _coefficients(table: FloatArray, weights: FloatArray, values: FloatArray) ->
     found = np.asarray(table @ (weights * values))
     size = np.sqrt(np.sum(weights * values**2 * table[0]))
     return np.where(np.abs(found) > _ROUNDING * size, found, 0.0)
+
+
+def grouped_spectrum(
+    sigma: Activation, d: int
+) -> tuple[tuple[FloatArray, FloatArray, float, float], tuple[FloatArray, float]]:
+    """Return `tangent_spectrum`, and the part of it that is due to the feature along the weight: Y_k, and its tail.
+
+    σ′(u)u/√d, u = ⟨w, x⟩, has the energy p_k²/d in degree k, and E[σ′(u)²u²]/d in all.
+
+    >>> (xi, m, tail, _), (Y, rest) = grouped_spectrum(Activation("relu"), 30)
+    >>> print(f"{float(xi @ m) + tail:.4f} {30 * (float(Y @ m) + rest):.4f}")  # one of thirty features is along
+    0.5000 0.5000
+    """
+    xi, m, tail, largest = tangent_spectrum(sigma, d)
+    moments = ZonalTangent.of(sigma, d)
+    energies = moments.p[: len(xi)] ** 2 / d
+    rest = moments.along / d - float(np.sum(energies))
+    return (xi, m, tail, largest), (energies / m, min(tail, max(0.0, rest)))

@@ -73,7 +73,7 @@ def risks(
         return _nothing(spectrum, shape, degrees)
     xi, tail, ridge = spectrum.xi / trace, spectrum.tail / trace, ridge / trace
     nu, residual, sums = _solved(xi, spectrum.multiplicity, spectrum.energy, tail, spectrum.rank, N, n, ridge)
-    _check_tail(spectrum, nu * trace, np.minimum(N, n))
+    check_tail(spectrum, nu * trace, np.minimum(N, n))
     with np.errstate(divide="ignore", invalid="ignore"):
         values = _errors(spectrum, noise**2, nu, sums, N, n, ridge)
         whole = xi[:degrees] + nu[:, None]
@@ -133,7 +133,7 @@ def _nothing(spectrum: Spectrum, shape: tuple[int, ...], degrees: int) -> dict[s
     return values | ({"learnt": np.zeros((*shape, degrees))} if degrees else {})
 
 
-def _check_tail(spectrum: Spectrum, nu: FloatArray, least: FloatArray) -> None:
+def check_tail(spectrum: Spectrum, nu: FloatArray, least: FloatArray) -> None:
     """Refuse where the eigenvalues of the tail are not small beside ν: they would need to be known one by one."""
     if spectrum.tail <= 0.0:
         return
