@@ -61,7 +61,7 @@ def risk(problem: GaussianProblem, regime: NeuralTangent, width: int, rng: np.ra
         return out
 
     energy = sum(y.probability * y.energy for y in world)
-    solution = _solved(centred, b, 1.0 / np.asarray(diagonal)[:, None])
+    solution = solved(centred, b, 1.0 / np.asarray(diagonal)[:, None])
     return {
         "risk": missed(solution.energy, energy, noise_of(regime.activation) * solution.sensitivity + solution.cut),
         "residual": solution.residual,
@@ -69,7 +69,7 @@ def risk(problem: GaussianProblem, regime: NeuralTangent, width: int, rng: np.ra
     }
 
 
-def _solved(apply: Callable[[FloatArray], FloatArray], b: FloatArray, scale: FloatArray) -> Solution:
+def solved(apply: Callable[[FloatArray], FloatArray], b: FloatArray, scale: FloatArray) -> Solution:
     """Solve by conjugate gradients, or directly where the system is small enough for it or for them to fail."""
     if b.size > _SMALL:
         try:
