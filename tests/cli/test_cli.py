@@ -241,7 +241,10 @@ def test_mistakes_are_one_line_and_exit_code_two(here, args, word):
 
 def test_where_every_regime_is_left_out_the_command_is_refused_in_one_line(here):
     (here / "sigma.csv").write_text("2,1,1,1,1.5\n")
-    assert "Σ = I" in refused("simulate", "mixture", "--sigma", "sigma.csv", "--d", 5, "--width", 4, "--samples", 600)
+    turned = ("simulate", "mixture", "--sigma", "sigma.csv", "--d", 5, "--width", 4, "--samples", 600)
+    assert "Σ = I" in refused(*turned, "--regime", "mf")
+    few = ("simulate", "mixture", "--d", 9, "--activation", "sign", "--width", 50, "--samples", 10)
+    assert "number of features" in refused(*few)  # nt and nn are left out, but that is no news any more
     jumps = ("exact", "mixture", "--d", 9, "--activation", "sign")  # nt and nn are left out
     assert "draws" in refused(*jumps, "--draws", 0)
 

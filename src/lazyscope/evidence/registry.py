@@ -24,9 +24,11 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
     "limit": (
         "lazyscope.limits.quadratic",
         "lazyscope.limits.mixture",
+        "lazyscope.limits.multi_index",
         "lazyscope.limits.ridge.regression",
         "lazyscope.limits.margin.classifier",
         "lazyscope.limits.spectral.harmonic",
+        "lazyscope.limits.spectral.linear_tangent",
     ),
     "exact": (
         "lazyscope.population.projector",
@@ -37,6 +39,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.population.network",
         "lazyscope.population.bayes",
         "lazyscope.population.harmonic",
+        "lazyscope.population.harmonic_tangent",
     ),
     "simulate": (
         "lazyscope.training.linear.features",

@@ -199,11 +199,14 @@ def _against_limit(problem: Problem, regime: Regime, widths: NDArray[np.int64], 
         ratios = {"psi1": simulated.psi1.values, "psi2": float(simulated.psi2)}
     if sizes["ridge"] is not None:
         ratios["ridge"] = sizes["ridge"]
+    if "psi1" not in find("limit", problem, regime, sizes["method"]).arguments:
+        ratios.pop("psi1", None)  # a theorem for N = ∞: the same at every width
     limit = verbs.limit(problem, regime, **ratios, method=sizes["method"])
-    difference = simulated.risk.values - limit.risk.values
+    theory = np.broadcast_to(limit.risk.values, simulated.risk.shape)
+    difference = simulated.risk.values - theory
     stderr = simulated.stderr.values
     values = {
-        "limit": limit.risk.values,
+        "limit": theory,
         "simulate": simulated.risk.values,
         "difference": difference,
         "stderr": stderr,
