@@ -25,11 +25,11 @@ from lazyscope.experiments.ridge.ridge_snr import RidgeSnrPreset
 from lazyscope.experiments.ridge.wide_ridge import WideRidgePreset
 from lazyscope.experiments.sizes.bridge import BridgePreset
 from lazyscope.experiments.sizes.degrees import DegreesPreset
-from lazyscope.experiments.sizes.power_laws import PowerLaw
 from lazyscope.experiments.sizes.scaling_laws import ScalingPreset
 from lazyscope.experiments.wide.interpolation import InterpolationPreset
 from lazyscope.experiments.wide.lazy_to_rich import LazyToRichPreset
 from lazyscope.experiments.wide.mean_field import MeanFieldPreset
+from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.protocols import SGD
 
 _SGD = SGD(steps=150, batch=10, step_sizes=(0.01, 0.02), test=200)

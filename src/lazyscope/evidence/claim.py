@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lazyscope.evidence import reductions
-from lazyscope.evidence.reductions import Reduction
+from lazyscope.evidence import results
+from lazyscope.evidence.results import Reduction
 from lazyscope.evidence.work import Row
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
 from lazyscope.protocols import TrainingProtocol
@@ -123,7 +123,7 @@ class Claim:
     protocol: type[TrainingProtocol] | None = None
     settle: Callable[[Run], Run] = unchanged
     dims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    reduce: Reduction = reductions.with_reports
+    reduce: Reduction = results.with_reports
     tolerance: float = 1e-4
     scale_free: bool = True
     sizes: Mapping[str, float] = field(default_factory=dict)

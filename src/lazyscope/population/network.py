@@ -20,7 +20,7 @@ from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.evidence.claim import Claim, Example, at_width, exponential_quantiles, three_levels
-from lazyscope.evidence.reductions import best_of_draws
+from lazyscope.evidence.results import best_of_draws
 from lazyscope.numerics import matrices
 from lazyscope.population.environment import Environment, environments, largest_cosine, project
 from lazyscope.population.kernels import pair_kernel

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.evidence.reductions import Variable
-from lazyscope.evidence.results import dataset
+from lazyscope.evidence.results import Variable, dataset
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.problems.base import SizedProblem

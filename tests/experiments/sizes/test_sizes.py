@@ -7,8 +7,8 @@ import lazyscope as ls
 from lazyscope.experiments import load
 from lazyscope.experiments.sizes import bridge
 from lazyscope.experiments.sizes.degrees import steps
-from lazyscope.experiments.sizes.power_laws import PowerLaw
 from lazyscope.experiments.sizes.scaling_laws import ScalingDraw, path, risks
+from lazyscope.limits.spectral.power_laws import PowerLaw
 
 BAD = {"degrees": "Theory and simulation differ", "scaling-laws": "Scaling laws do NOT hold", "bridge": "NOT reached"}
 

@@ -145,10 +145,10 @@ def click_options(options: Iterable[Option], **helps: str) -> list[click.Option]
 
 def _click(option: Option, help_: str, default: Any) -> click.Option:
     if option.type is bool:
-        return click.Option([option.flag, option.name], is_flag=True, help=help_)
+        return click.Option([flag(option.name), option.name], is_flag=True, help=help_)
     types: dict[Any, Any] = {int: int, float: float, Path: click.Path(path_type=Path)}
     how = {"type": types.get(option.type), "default": default, "show_default": default is not None}
-    return click.Option([option.flag, option.name], **how, help=help_)
+    return click.Option([flag(option.name), option.name], **how, help=help_)
 
 
 def parameters(question: Question) -> list[click.Parameter]:
@@ -270,7 +270,7 @@ def words_of(question: Question, options: Mapping[str, Any]) -> tuple[list[str],
     for option, having in belongs:
         if options.get(option.name) not in (None, option.default) and not {*having} & {*words}:
             must = f"go with the regime {' or '.join(word for word in question.regimes if word in having)}"
-            raise InvalidParameter.of(owner, option.flag, must, f"regime {','.join(words)}", "Leave it out.")
+            raise InvalidParameter.of(owner, flag(option.name), must, f"regime {','.join(words)}", "Leave it out.")
     return words, asked is not None
 
 
@@ -304,7 +304,7 @@ def protocol_of(
     if claim.protocol is None:
         return None
     given = {
-        option.name: read(owner, option, option.flag, options[option.name])
+        option.name: read(owner, option, flag(option.name), options[option.name])
         for option in claim.protocol.options
         if options.get(option.name) is not None
     }

@@ -14,7 +14,7 @@ from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.sizes.judged import judgement, scores
-from lazyscope.experiments.sizes.power_laws import PowerLaw
+from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.numerics.ridge import ridge_path
 from lazyscope.problems import SpectralTarget
 from lazyscope.regimes import RandomFeatures

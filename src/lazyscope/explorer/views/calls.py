@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lazyscope.evidence.reductions import stderr_name
 from lazyscope.evidence.registry import claims, find
+from lazyscope.evidence.results import stderr_name
 from lazyscope.explorer.views.picture import record
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime

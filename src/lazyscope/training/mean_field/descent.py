@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.evidence.claim import Claim, exponential_quantiles, of_run, three_levels
-from lazyscope.evidence.reductions import traced
+from lazyscope.evidence.results import traced
 from lazyscope.evidence.run import Run
 from lazyscope.problems import (
     GaussianMixture,

@@ -16,7 +16,7 @@ from lazyscope import weights
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.evidence.claim import Claim, exponential_quantiles, of_run, three_levels
-from lazyscope.evidence.reductions import best_step_size
+from lazyscope.evidence.results import best_step_size
 from lazyscope.evidence.run import Run
 from lazyscope.numerics.blas import threads_for
 from lazyscope.numerics.normals import Float32

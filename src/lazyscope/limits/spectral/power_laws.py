@@ -90,11 +90,11 @@ class PowerLaw:
     @property
     def regions(self) -> dict[str, tuple[float, float, tuple[float, float]]]:
         """Exponents of n and N in each region, and the q between which they are measured, away from its borders."""
-        found = {"few neurons": (0.0, -self.neurons, (0.35, 0.6))}
+        exponents = {"few neurons": (0.0, -self.neurons, (0.35, 0.6))}
         if self.r > 0.5:
             middle, third = 0.5 * (1.0 + self.enough), 0.15 * (self.enough - 1.0)
-            found["between"] = (1.0 - self.neurons, -1.0, (middle - third, middle + third))
-        return found | {"few samples": (-self.samples, 0.0, (self.enough + 0.5, self.enough + 1.0))}
+            exponents["between"] = (1.0 - self.neurons, -1.0, (middle - third, middle + third))
+        return exponents | {"few samples": (-self.samples, 0.0, (self.enough + 0.5, self.enough + 1.0))}
 
     @property
     def best(self) -> tuple[float, float]:
@@ -103,4 +103,4 @@ class PowerLaw:
         >>> PowerLaw(1.5, 0.3).best[0], PowerLaw(1.5, 0.75).best[0], PowerLaw(2.5, 0.75).best[0]
         (1.0, 1.75, 1.0)
         """
-        return max(((q, self.along(q) / (1.0 + q)) for q in (1.0, self.enough)), key=lambda found: found[1])
+        return max(((q, self.along(q) / (1.0 + q)) for q in (1.0, self.enough)), key=lambda share: share[1])
