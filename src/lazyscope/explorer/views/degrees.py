@@ -151,8 +151,8 @@ VIEW = View(
     name="degrees",
     title="Any degree",
     text="A target is made of linear functions and of interactions of two, three and four inputs, each with its own "
-    "energy: degree k has about dᵏ/k! of them, and is learnt when both n and N exceed that number. Between, the smaller "
-    "of n and N decides, and where they are equal a small ridge lets the risk peak.",
+    "energy: degree k has about dᵏ/k! of them, and is learnt when both n and N exceed that number. Between, the "
+    "smaller of n and N decides, and where they are equal a small ridge lets the risk peak.",
     theorem="Deterministic equivalents at given n, N, d and λ (Defilippis, Loureiro and Misiakiewicz 2024); no limit.",
     state=DegreesState,
     lines=lines,
