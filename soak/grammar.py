@@ -229,6 +229,11 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         options.pop("--regime", None)
         if options.get("--ridge") == "optimal" or "--isotropic" in options:
             options.pop("--surrogate", None)
+    if path == ("limit", "linear"):
+        nt = not {"--surrogate", "--nonlinear", "--inputs", "--isotropic"} & {*options} and rng.random() < 0.2
+        options["--regime"] = "nt" if nt else "rf"
+        if nt and "--activation" in options:
+            options["--activation"] = pick(rng, "relu", "tanh", "erf")
     if "--inputs" in options:
         options["--inputs"] = pick(rng, "sphere", "gaussian" if path[1] == "linear" else "hypercube")
     if path in (("simulate", "parity"), ("simulate", "monomial")):
@@ -241,8 +246,10 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         for name in ("--alpha", "--init", "--weights", "--isotropic", "--surrogate"):
             options.pop(name, None)
     if path[1:] in (("harmonic",), ("spectral",)):
-        nt = path[1] == "harmonic" and path[0] in ("simulate", "compare") and rng.random() < 0.3
+        nt = path[1] == "harmonic" and rng.random() < 0.3
         options["--regime"] = "nt" if nt else "rf"
+        if nt and path[0] in ("limit", "compare"):
+            options["--width"] = pick(rng, "2d", "3d,5d", *(("inf", "2d,inf") if path[0] == "limit" else ()))
         options.pop("--weights", None)
     regimes = (options.get("--regime") or "rf,nt,nn").split(",")
     if path[0] == "limit" and "--activation" in options and path[1] in ("quadratic", "mixture"):

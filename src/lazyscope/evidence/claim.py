@@ -32,12 +32,12 @@ def always(problem: Any, regime: Any) -> bool:
 
 
 def nonlinear_features(problem: Any, regime: Any) -> bool:
-    """Serve features that are σ(⟨w, x⟩) indeed, not the noisy linear ones."""
+    """Serve nonlinear features σ(⟨w, x⟩), and not their noisy linear surrogate."""
     return not regime.surrogate
 
 
 def isotropic_features(problem: Any, regime: Any) -> bool:
-    """Serve isotropic weights and features that are σ(⟨w, x⟩) indeed."""
+    """Serve isotropic weights with nonlinear features σ(⟨w, x⟩)."""
     return regime.weights is None and not getattr(regime, "surrogate", False)
 
 
@@ -131,6 +131,10 @@ class Claim:
     def __post_init__(self) -> None:
         if self.fidelity == "limit":  # a theorem is a function of its sizes: arrays cost it nothing
             object.__setattr__(self, "arrays", self.arguments)
+
+    def follows(self, protocol: TrainingProtocol | None) -> bool:
+        """Return whether this is trained, by a protocol of this kind."""
+        return self.protocol is not None and isinstance(protocol, self.protocol)
 
     @property
     def key(self) -> str:
