@@ -50,7 +50,7 @@ TINY = {
     "wide-ridge": WideRidgePreset("tiny", d=20, ratios=(0.2, 1.0, 4.0), draws=6),
     "equivalence": EquivalencePreset("tiny", (10, 20), (6, 6), ratios=(0.3, 1.0, 2.0)),
     "digits": DigitsPreset("tiny", draws=3, samples=120, features=(20, 60, 115, 120, 300), network=(1, 2, 3, 5, 16)),
-    "degrees": DegreesPreset("tiny", (12, 60), 100, 12, dimensions=(30, 1000), points=17),
+    "degrees": DegreesPreset("tiny", (12, 60), 100, 12, (75,), dimensions=(30, 1000), points=17),
     "scaling-laws": ScalingPreset(
         "tiny",
         12,

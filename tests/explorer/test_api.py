@@ -82,7 +82,7 @@ COMMANDS = [
     ("descent", {"noise": 0.3}, "risk"),
     ("margin", {"psi2": 1.0}, "margin"),
     ("degrees", {"e3": 0.1, "activation": "relu2", "ridge": 0.1}, "risk against N"),
-    ("degrees", {"regime": "nt"}, "risk against n"),
+    ("degrees", {"regime": "nt", "infinite": True}, "risk against n"),
 ]
 
 

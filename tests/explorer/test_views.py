@@ -95,8 +95,12 @@ def test_degrees_are_learnt_as_the_verb_says_and_dots_keep_within_reach():
     wide = view.plan(view.state(width=10_000), "simulate")
     assert {task.call.arguments["samples"] for task in wide.tasks} == {1000}  # the curve against N alone
     assert wide.notes == (("risk against n", "No dots: N = 10000 is above 1500."),)
-    tangent = view.plan(view.state(regime="nt"), "simulate")
-    assert {task.call.arguments["width"] for task in tangent.tasks} == {1000} and "n/(Nd)" in tangent.notes[0][1]
+    kernel = view.plan(view.state(infinite=True), "simulate")
+    assert {task.call.arguments["width"] for task in kernel.tasks} == {1000} and "in place of ∞" in kernel.notes[0][1]
+    narrow = view.lines(view.state(regime="nt", width=59))
+    assert [line["name"] for line in narrow["lines"]] == ["risk against N"] and narrow["lines"][0]["x"][0] == 60.0
+    assert "N ≥ 2d = 60" in narrow["notes"][0]["message"]
+    assert all(task.call.arguments["width"] >= 60 for task in view.plan(view.state(regime="nt"), "simulate").tasks)
 
 
 def test_what_the_pieces_need_is_refused_before_a_worker_starts():

@@ -17,9 +17,8 @@ def planted(name, panels):
     """Panels with one fault each, named: what a wrong formula, rate or draw would leave behind."""
     if name == "degrees":
         for panel, one in panels.items():
-            yield f"{panel}, 15 % off", {**panels, panel: one.assign(expected=0.85 * one.expected)}
-        one = panels["neurons"]
-        yield "n = ∞", {**panels, "neurons": one.assign(exact_expected=1.15 * one.exact_expected)}
+            for key in {"expected", "exact_expected"} & set(one):
+                yield f"{panel}, {key}", {**panels, panel: one.assign({key: 0.7 * one[key]})}
     elif name == "scaling-laws":
         one, paths, dots = panels["regions"], panels["path"], panels["dots"]
         yield "n", {**panels, "regions": one.assign(measured_n=one.measured_n + 0.03)}
@@ -43,7 +42,7 @@ def test_the_verdict_agrees_and_says_no_to_a_planted_fault(name, tiny):
 
 def test_lines_close_in_on_the_steps(tiny):
     for panel in tiny("degrees").panels.values():
-        tread = panel.sel(kappa=[0.5, 1.5, 2.5], method="nearest")
+        tread = panel.sel(kappa=[1.5, 2.5], method="nearest")
         assert np.all(np.diff(np.abs(tread.line - tread.steps).mean("kappa").values) < 0.0)
     assert steps(np.array([1.0, 1.0001])).round(3).tolist() == [1.0, 0.667]
 

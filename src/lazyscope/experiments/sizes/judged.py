@@ -13,7 +13,7 @@ from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.draws import over_draws
 from lazyscope.problems import Problem
-from lazyscope.regimes import RandomFeatures
+from lazyscope.regimes import NeuralTangent, RandomFeatures
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ _FARTHEST, _MEAN, _SPREAD = 5.0, 1.0, 2.0  # of z: Student's t of a dozen draws 
 
 @dataclass(frozen=True, eq=False)
 class DotSetting:
-    """Random features on n samples at several (N, n), several draws; n = ∞ is `exact`."""
+    """Random features or a tangent model on n samples at several (N, n), several draws; n = ∞ is `exact`."""
 
     problem: Problem
-    regime: RandomFeatures
+    regime: RandomFeatures | NeuralTangent
     ridge: float
     sizes: tuple[Sizes, ...]
     draws: int

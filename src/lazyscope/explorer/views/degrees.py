@@ -1,4 +1,4 @@
-"""Any degree: ridge regression at given n, N, d and λ, for a target with energy in degrees 1 to 4 (Defilippis 2024)."""
+"""Any degree: ridge regression at given n, N, d and λ, for a target with energy in degrees 1 to 4."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ from lazyscope.regimes import NeuralTangent, RandomFeatures
 _LOW, _HIGH = 1.0, 1e7  # of n and N
 _CURVES = {"samples": ("risk against n", "risk"), "width": ("risk against N", "nn")}
 _OTHER = {"samples": "width", "width": "samples"}
+_PLAIN: dict[str, Value] = {"regime": "rf", "infinite": False, "e1": 0.5, "e2": 0.5, "e3": 0.0, "e4": 0.0}
 _STAIRS: dict[str, Value] = {"e1": 0.4, "e2": 0.3, "e3": 0.2, "e4": 0.1, "activation": "relu3"}  # which sees all four
 _DOTS = (10, 30, 100, 300, 1000)  # n or N
-_LARGEST, _WIDE = 1500, 1000  # N or n of a dot, a fit of a second; neurons of a tangent model that stands for N = ∞
+_LARGEST, _WIDE = 1500, 1000  # N or n of a dot, a fit of a second; neurons that stand for N = ∞
 _DEEPEST = 200  # d of a dot
 
 
 class DegreesState(State):
     """The energy of each degree, all sizes, and what learns."""
 
-    regime: Literal["rf", "nt"] = choice(
-        "rf", "Regime", "Random features of width N, or the tangent kernel, N = ∞.", names=("RF", "NT, N = ∞")
-    )
+    regime: Literal["rf", "nt"] = choice("rf", "Regime", "Random features, or the tangent model.", names=("RF", "NT"))
     activation: ActivationName = choice("relu", "Activation σ", "σ of the features, by its name in the library.")
     e1: float = slider(0.5, 0.0, 1.0, "Energy of degree 1", "Linear functions of the inputs.", step=0.05)
     e2: float = slider(0.5, 0.0, 1.0, "Energy of degree 2", "Interactions of two inputs, squares.", step=0.05)
@@ -39,8 +38,9 @@ class DegreesState(State):
     d: int = slider(30, 10, 1000, "Dimension d", "Inputs lie on the sphere ‖x‖ = √d.", step=1, log=True)
     samples: int = slider(1000, 1, 1_000_000, "Samples n", "n of the curve against N.", step=1, log=True)
     width: int = slider(
-        400, 1, 1_000_000, "Neurons N", "N of the curve against n.", step=1, log=True, when={"regime": "rf"}
+        400, 1, 1_000_000, "Neurons N", "N of the curve against n.", step=1, log=True, when={"infinite": False}
     )
+    infinite: bool = switch(False, "N = ∞", "Infinitely many neurons: kernel ridge regression.", group="theory")
     ridge: float = slider(
         1e-2, 1e-6, 100.0, "Ridge λ", "Objective Σ(y − f)² + λ‖a‖²; 0 is the limit λ → 0.", log=True, zero=True
     )
@@ -70,9 +70,16 @@ def _options(state: DegreesState) -> dict[str, Any]:
 
 def _held(state: DegreesState) -> dict[str, float]:
     """Return what is on the axis, n or N, and the value of the other."""
-    if state.regime == "nt":
+    if state.infinite:
         return {"samples": np.inf}
-    return {"samples": state.width, "width": state.samples}
+    narrow = state.regime == "nt" and state.width < _least(state)
+    held: dict[str, float] = {} if narrow else {"samples": state.width}
+    return held | {"width": state.samples}
+
+
+def _least(state: DegreesState) -> int:
+    """Return the smallest N of the theory: 2d for the tangent model."""
+    return 2 * state.d if state.regime == "nt" else 1
 
 
 def lines(state: DegreesState) -> dict[str, Any]:
@@ -85,7 +92,7 @@ def lines(state: DegreesState) -> dict[str, Any]:
     calls, commands, runs = {}, [], {}
     for name, held in _held(state).items():
         label, role = _CURVES[name]
-        grid = Grid.logarithmic(_LOW, _HIGH, 86, around=held)
+        grid = Grid.logarithmic(float(_least(state)) if name == "width" else _LOW, _HIGH, 86, around=held)
         sizes: dict[str, Any] = {_OTHER[name]: held, "ridge": state.ridge}
         run = Run("limit", target, regime, {**{each: (value,) for each, value in sizes.items()}, name: _tuple(grid)})
         runs[name] = run, grid, run.compute()
@@ -97,9 +104,9 @@ def lines(state: DegreesState) -> dict[str, Any]:
         commands.append(call.command(_options(state), **words, **{name: grid.option}))
     if state.learnt in runs:
         _learnt(picture, target, *runs[state.learnt])
-    if state.regime == "nt":
-        picture.note("against N", "The tangent kernel is N = ∞: there is one curve, against n.")
-    else:
+    if not state.infinite:
+        if "samples" not in runs:
+            picture.note("risk against n", f"The formula for the tangent model needs N ≥ 2d = {2 * state.d}.")
         picture.mark(float(state.width), "your N")
         picture.mark(float(state.samples), "your n")
     python += [*dictionary("lines", calls), "for name, line in lines.items():", "    print(name, line.to_dataframe())"]
@@ -124,15 +131,15 @@ def plan(state: DegreesState, fidelity: Drawn) -> Plan:
     notes, tasks = [], []
     if state.d > _DEEPEST:
         notes.append(("dots", f"None for d above {_DEEPEST}: their fits take too long. Use a smaller d."))
-    elif state.regime == "nt":
-        notes.append(("dots", f"Of tangent models with N = {_WIDE}, which lie above N = ∞ by a few times n/(Nd)."))
+    elif state.infinite:
+        notes.append(("dots", f"They have N = {_WIDE} in place of ∞, and lie above the line where n is not far below."))
     for name, held in _held(state).items() if state.d <= _DEEPEST else ():
         label, role = _CURVES[name]
         value = _WIDE if np.isinf(held) else int(held)
         if value > _LARGEST:
             notes.append((label, f"No dots: {'N' if name == 'samples' else 'n'} = {value} is above {_LARGEST}."))
             continue
-        for size in _DOTS:
+        for size in (size for size in _DOTS if name == "samples" or size >= _least(state)):
             sizes = {name: size, _OTHER[name]: value}
             call = Call("simulate", target, regime, {"width": sizes["width"], "samples": sizes["samples"], **common})
             where = f"N = {sizes['width']}, n = {sizes['samples']}"
@@ -151,19 +158,20 @@ VIEW = View(
     name="degrees",
     title="Any degree",
     text="A target is made of linear functions and of interactions of two, three and four inputs, each with its own "
-    "energy: degree k has about dᵏ/k! of them, and is learnt when n and N both exceed that. Between, the smaller "
-    "of n and N decides, and where they are equal a small ridge lets the risk peak.",
-    theorem="Deterministic equivalents at given n, N, d and λ (Defilippis, Loureiro and Misiakiewicz 2024); no limit.",
+    "energy: degree k has about dᵏ/k! of them, and is learnt when both n and N (for NT: Nd) exceed that number. "
+    "Between, the smaller of the two decides, and where they are equal a small ridge lets the risk peak.",
+    theorem="Deterministic equivalents at given n, N, d and λ, without a limit (Defilippis et al. 2024; NT: ours).",
     state=DegreesState,
     lines=lines,
     plan=plan,
     fidelities=("simulate",),
     presets={
-        "Linear": {"e1": 1.0, "e2": 0.0, "e3": 0.0, "e4": 0.0, "regime": "rf"},
-        "Interactions of two": {"e1": 0.0, "e2": 1.0, "e3": 0.0, "e4": 0.0, "regime": "rf"},
-        "Staircase": {**_STAIRS, "regime": "rf", "d": 100, "noise": 0.0, "width": 1_000_000},
-        "Peak at N = n": {"e1": 0.5, "e2": 0.5, "e3": 0.0, "e4": 0.0, "ridge": 1e-5, "noise": 0.5, "regime": "rf"},
-        "Tangent kernel": {"e1": 0.5, "e2": 0.5, "e3": 0.0, "e4": 0.0, "regime": "nt", "learnt": "samples"},
+        "Linear": {**_PLAIN, "e1": 1.0, "e2": 0.0},
+        "Interactions of two": {**_PLAIN, "e1": 0.0, "e2": 1.0},
+        "Staircase": {**_PLAIN, **_STAIRS, "d": 100, "noise": 0.0, "width": 1_000_000},
+        "Peak at N = n": {**_PLAIN, "ridge": 1e-5, "noise": 0.5},
+        "Tangent model": {**_PLAIN, "regime": "nt", "width": 400},
+        "Kernel, N = ∞": {**_PLAIN, "infinite": True},
     },
     export={
         "regime": ["rf", "nt"],
@@ -171,6 +179,7 @@ VIEW = View(
         "e2": [0.0, 0.5, 1.0],
         "samples": [100, 1000, 10_000],
         "width": [100, 400, 10_000],
-        "ridge": [0.0, 1e-2, 1.0],
+        "infinite": [False, True],
+        "ridge": [0.0, 1e-2],
     },
 )
