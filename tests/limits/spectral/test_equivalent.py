@@ -123,34 +123,6 @@ def test_gegenbauer_polynomials_are_orthonormal_and_counted():
     assert np.allclose((table * w) @ q.T, np.eye(21), atol=1e-10)
 
 
-def test_an_odd_activation_keeps_the_risk_of_an_even_target():
-    target, odd = ls.HarmonicTarget(20, [0.0, 0.0, 1.0]), ls.RandomFeatures("erf")
-    found = ls.limit(target, odd, width=[10, 1e4, INF], samples=INF, ridge=1e-3)
-    assert np.allclose(found.risk, 1.0, rtol=1e-14) and np.all(found.learnt.values[:, 2] == 0.0)
-
-
-def test_extremes_are_numbers_or_refusals():
-    sizes = np.array([1.0, 10.0, 1000.0, INF])
-    for d in (2, 3, 1000, 10**6):
-        for name in ("relu", "tanh", "square"):
-            for energies in ([0.2, 0.5, 0.3, 0.1], [0.0, 1.0], [0.0]):
-                for ridge in (0.0, 1e-12, 1.0, 1e6):
-                    try:
-                        found = ls.limit(
-                            ls.HarmonicTarget(d, energies, noise=0.1),
-                            ls.RandomFeatures(name),
-                            width=sizes,
-                            samples=sizes,
-                            ridge=ridge,
-                        )
-                    except ls.NotConverged as error:
-                        assert "degree" in str(error)
-                        continue
-                    assert float(found.residual.max()) < 1e-12
-                    assert not any(np.any(np.isnan(values)) for values in found.data_vars.values())
-                    assert float(found.risk.min()) >= 0.0
-
-
 def test_infinitely_many_samples_are_the_population_risk():
     """`exact` draws weights; 40 draws, four standard errors and 1/N."""
     target = half_and_half(30)
