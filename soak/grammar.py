@@ -249,7 +249,9 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         nt = path[1] == "harmonic" and rng.random() < 0.3
         options["--regime"] = "nt" if nt else "rf"
         if nt and path[0] in ("limit", "compare"):
-            options["--width"] = pick(rng, "2d", "3d,5d", *(("inf", "2d,inf") if path[0] == "limit" else ()))
+            least = 2 * int(options.get("--d") or 30)  # the formula's own bound
+            wide = ("inf", f"{least},inf") if path[0] == "limit" else ()
+            options["--width"] = pick(rng, f"{least}", f"{least},{3 * least}", *wide)
         options.pop("--weights", None)
     regimes = (options.get("--regime") or "rf,nt,nn").split(",")
     if path[0] == "limit" and "--activation" in options and path[1] in ("quadratic", "mixture"):
