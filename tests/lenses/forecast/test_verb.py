@@ -117,7 +117,7 @@ def test_an_extrapolation_continues_the_power_law_of_a_population():
     K = (phi * i**-1.2) @ phi.T + tail * np.eye(240)
     found = ls.forecast(gram=K, y=y, samples=[60, 240, 960], ridge=1e-2)
     spectrum = Spectrum(i**-1.2, np.ones(3000), i**-1.5, tail)  # the pool has the tail as a multiple of I, so may we
-    truth = risks(spectrum, noise, np.array(np.inf), np.array(960.0), np.array(1e-2))["risk"] + noise**2
+    truth = risks(spectrum, noise, np.array(np.inf), np.array([960.0]), np.array(1e-2))["risk"] + noise**2
     assert found.extrapolated.values.tolist() == [False, False, True]
     assert np.mean((found.low[2] < truth) & (truth < found.high[2])) >= 0.75
     assert np.exp(np.mean(np.log(found.risk[2] / truth))) == pytest.approx(1.0, abs=0.15)

@@ -6,8 +6,8 @@ the forecast for n ≤ P rows, and not for more. So the part with df₁ < P/3 is
     log df₁ = log df₁(κ₀) − s log(κ/κ₀),     G = G(κ₀) · √(line · floor),
     line = (κ/κ₀)^a,                          floor = φ + (1 − φ)(κ/κ₀)^b,      0 ≤ φ < 1, a, b ≥ 0,
 
-with s fitted over P/16 < df₁ < P/3, and a, b, φ over P/64 (at least 10) < df₁ < P/3. `line` says that the error falls for
-ever, `floor` that a part of it is noise; rows at hand seldom tell which, and the truth was near the middle of the two.
+with s fitted over P/16 < df₁ < P/3, and a, b, φ over P/64 (at least 10) < df₁ < P/3. `line` says that the error falls
+for ever, `floor` that a part of it is noise; rows at hand seldom tell which, and the truth was near the middle of both.
 M follows from G. To be continuous at n = P, the error is multiplied by (pool's/continued error at P)^{P/n}.
 
 The band has two parts: the jackknife over groups of rows, fits done again for each, and the distance of `line` and
