@@ -56,6 +56,7 @@ COMMANDS = [
     ["claims"],
     ["bench"],
     ["lens"],
+    ["forecast"],
     ["explore"],
     ["figure"],
 ]

@@ -43,10 +43,9 @@ _WIDEST = 4.0
 
 @dataclass(frozen=True, eq=False)
 class Extrapolation:
-    """The functions with their continuation, of which the last copy is `line` with all rows; where it begins; P."""
+    """The functions with their continuation, of which the last copy is `line` with all rows; P."""
 
     functions: Functions
-    begins: float
     rows: int
 
     def errors(
@@ -90,7 +89,7 @@ def continued(pool: Pool, most: float) -> Extrapolation:
     t = np.concatenate([pool.log_ridge[first] + below, pool.log_ridge[first:]])
     kappa = np.concatenate([pool.kappa[first] * np.exp(below), pool.kappa[first:]])
     functions = Functions.through(t, kappa, df1, gap, G, _below(G, M, kappa, below.size))
-    return Extrapolation(functions, float(pool.kappa[first]), P)
+    return Extrapolation(functions, P)
 
 
 def _window(df1: FloatArray, first: int, least: float) -> slice:

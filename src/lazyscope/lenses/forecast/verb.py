@@ -86,32 +86,48 @@ class Forecaster:
         found = curve.errors(self.own, np.minimum(n, P), N, ridge)
         copies, df1, residual = found.risk, found.degrees_of_freedom, found.residual
         apart, more = np.zeros(copies.shape[1:]), n > P
-        extrapolated = np.zeros(n.shape, dtype=bool)
         if self.beyond is not None and np.any(more):
             farther, distance = self.beyond.errors(self.own, np.where(more, n, P), N, ridge)
             copies, apart = np.where(more, farther.risk, copies), np.where(more, distance, 0.0)
             df1 = np.where(more, farther.degrees_of_freedom, df1)
             residual = np.where(more, farther.residual, residual)
-            extrapolated = more & (farther.kappa < self.beyond.begins)
-        widened = 1.0 + (self.widened - 1.0) * np.where(extrapolated, 1.0 - P / n, 0.0)
+        widened = 1.0 + (self.widened - 1.0) * np.where(more, 1.0 - P / n, 0.0)
         with np.errstate(invalid="ignore"):  # infinite at N = n without a ridge
             stderr = np.sqrt(curve.spread(copies) ** 2 + apart**2) * widened
         return {
             "copies": copies, "risk": copies[0], "stderr": np.where(np.isfinite(copies[0]), stderr, 0.0),
-            "degrees_of_freedom": df1, "extrapolated": extrapolated, "residual": residual,
+            "degrees_of_freedom": df1, "extrapolated": more, "residual": residual, "apart": apart * widened,
+            "widened": widened,
         }  # fmt: skip
 
+    def overall(self, found: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
+        """Return the errors of all targets added, over the best constant's, (1 + groups, …), and the standard error."""
+        shares = np.sum(found["copies"], axis=1) / np.sum(self.energy)
+        with np.errstate(invalid="ignore"):
+            stderr = np.hypot(curve.spread(shares) * found["widened"], np.sqrt(np.mean(found["apart"] ** 2, axis=0)))
+        return shares, np.where(np.isfinite(shares[0]), stderr, 0.0)
+
     def best_ridge(self, n: Any, N: Any) -> FloatArray:
-        """Return the λ with the least error, over variances and summed over targets: a grid, then a parabola."""
+        """Return the λ with the least error, summed over targets: a grid, then a parabola through its least values."""
         n, N = np.broadcast_arrays(np.asarray(n, dtype=np.float64), np.asarray(N, dtype=np.float64))
         grid = self.diagonal * _RIDGES
         risk = self.at(n[..., None], N[..., None], grid)["risk"]
-        whole = np.log(np.sum(risk / self.energy.reshape(-1, *[1] * (risk.ndim - 1)), axis=0))
+        whole = np.log(np.sum(risk, axis=0))
         best = np.clip(np.argmin(whole, axis=-1), 1, len(grid) - 2)
         before, here, after = (np.take_along_axis(whole, best[..., None] + k, axis=-1)[..., 0] for k in (-1, 0, 1))
         bend = before - 2.0 * here + after
         shift = np.where(bend > 0.0, 0.5 * (before - after) / np.where(bend > 0.0, bend, 1.0), 0.0)
         return np.asarray(grid[best] * np.exp(np.clip(shift, -1.0, 1.0) * np.log(grid[1] / grid[0])))
+
+    def answer(self, given: Mapping[str, FloatArray]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what is found over the sizes asked for, each an axis, and these as arguments; best ridge if none."""
+        axes = np.ix_(*(np.atleast_1d(size) for size in given.values()))
+        arguments: dict[str, Any] = jsonable({name: size.tolist() for name, size in given.items()})
+        if "ridge" in given:
+            return self.at(*axes), arguments
+        n, N = axes
+        best = self.best_ridge(n, N)
+        return {**self.at(n, N, best), "best_ridge": best}, {**arguments, "ridge": "best"}
 
 
 def forecast(
@@ -155,7 +171,8 @@ def forecast(
     Returns
     -------
     Dataset over (samples, width, ridge[, target]): `risk`, the mean squared error on a new row, noise included; `share`
-    of the best constant's; `low` and `high`, a band of 90 %; `degrees_of_freedom`; `extrapolated`.
+    of the best constant's; `low` and `high`, a band of 90 % of the risk; `degrees_of_freedom`; `extrapolated`; with
+    several targets `overall`, the share of all of them, with its band.
 
     >>> import lazyscope as ls
     >>> from sklearn.datasets import load_diabetes
@@ -168,26 +185,26 @@ def forecast(
      [0.52 0.51]
      [0.5  0.5 ]]
     """
+    given = asked(samples, width, ridge, regime)
     with arithmetic("A forecast of these numbers"):
-        n = whole_numbers(samples, "forecast", "samples")
-        N = positive_numbers(width, "forecast", "width", "Pass N, for example width=[50, 200, inf].")
-        best = isinstance(ridge, str)
-        if best and ridge != "best":
-            raise InvalidParameter.of("forecast", "ridge", 'be "best", or numbers λ ≥ 0', repr(ridge))
-        advice = 'Pass λ, a sequence of values, or "best".'
-        λ = np.zeros(()) if best else non_negative_numbers(ridge, "forecast", "ridge", advice)
-        _check_width(regime, N)
         rows = rows_of(X, y, regime, gram, scale=scale, bias=bias, intercept=intercept, task=task)
-        known = Forecaster.of(rows, float(np.max(n)), float(np.max(λ)))
-        given: dict[str, Any] = {"samples": n, "width": N, **({} if best else {"ridge": λ})}
-        axes = np.ix_(*(np.atleast_1d(size) for size in given.values()))
-        sizes = (*axes, known.best_ridge(*axes)) if best else axes
-        found = known.at(*sizes)
-    arguments = {name: value.tolist() for name, value in given.items()} | ({"ridge": "best"} if best else {})
+        known = Forecaster.of(rows, float(np.max(given["samples"])), float(np.max(given.get("ridge", 0.0))))
+        found, arguments = known.answer(given)
     label = "a kernel matrix" if gram is not None else str(regime) if hasattr(regime, "label") else "a kernel function"
-    if best:
-        found["best_ridge"] = sizes[2]
-    return dataset(known, rows, given, found, {"regime": label, "arguments": json.dumps(jsonable(arguments))})
+    return dataset(known, rows, given, found, {"regime": label, "arguments": json.dumps(arguments)})
+
+
+def asked(samples: Any, width: Any, ridge: Any, regime: Any) -> dict[str, FloatArray]:
+    """Return the sizes that are asked for, checked; no ridge where the best one is to be found."""
+    n = whole_numbers(samples, "forecast", "samples").astype(np.float64)
+    N = positive_numbers(width, "forecast", "width", "Pass N, for example width=[50, 200, inf].")
+    _check_width(regime, N)
+    if isinstance(ridge, str):
+        if ridge != "best":
+            raise InvalidParameter.of("forecast", "ridge", 'be "best", or numbers λ ≥ 0', repr(ridge))
+        return {"samples": n, "width": N}
+    advice = 'Pass λ, a sequence of values, or "best".'
+    return {"samples": n, "width": N, "ridge": non_negative_numbers(ridge, "forecast", "ridge", advice)}
 
 
 def _check_width(regime: Any, N: FloatArray) -> None:
@@ -207,6 +224,9 @@ _LONG_NAMES = {
     "share": "risk / risk of the best constant",
     "low": "lower end of the band, 90 %",
     "high": "upper end of the band, 90 %",
+    "overall": "risk / risk of the best constant, targets added",
+    "overall_low": "its lower end, 90 %",
+    "overall_high": "its upper end, 90 %",
     "degrees_of_freedom": "df₁, how many directions the fit uses",
     "extrapolated": "whether more rows are asked for than there are",
     "best_ridge": "ridge λ with the least error",
@@ -237,11 +257,16 @@ def dataset(
         "risk": found["risk"], "share": found["risk"] / baseline, "low": found["risk"] / factor,
         "high": found["risk"] * factor,
     }  # fmt: skip
+    shares, stderr = known.overall(found)
     dims = (*sizes, "target")
     variables = {name: labelled(name, dims, np.moveaxis(values, 0, -1)) for name, values in by_target.items()}
     for name in ("degrees_of_freedom", "extrapolated", "residual", "best_ridge"):
         if name in found:
             variables[name] = labelled(name, sizes, found[name])
+    if rows.names is not None:
+        factor = np.exp(_SURE * stderr)
+        for name, values in (("", shares[0]), ("_low", shares[0] / factor), ("_high", shares[0] * factor)):
+            variables[f"overall{name}"] = labelled(f"overall{name}", sizes, values)
     variables["baseline"] = labelled("baseline", ("target",), known.energy)
     coordinates: dict[str, Any] = {name: labelled(name, (name,), np.atleast_1d(size)) for name, size in given.items()}
     coordinates["target"] = list(rows.names or ("y",))
