@@ -238,6 +238,11 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
             options["--activation"] = pick(rng, "relu", "tanh", "erf")
     if "--inputs" in options:
         options["--inputs"] = pick(rng, "sphere", "gaussian" if path[1] == "linear" else "hypercube")
+    if path[1:] == ("multi-index",):
+        if "--link" in options:
+            options["--link"] = pick(rng, "he1", "he2", "he3", "erf", "relu", "abs", "cube")
+        if "--regime" in options:
+            options["--regime"] = "rf" if path[0] == "limit" else some(rng, "rf", "nt")
     if path in (("simulate", "parity"), ("simulate", "monomial")):
         options["--width"] = pick(rng, "2", "4,8", "6")
         options["--regime"] = some(rng, "nt", "quadratic", "randomized", "nn")

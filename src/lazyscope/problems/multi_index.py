@@ -35,7 +35,7 @@ class MultiIndex(GaussianProblem):
     >>> target.energy, target.information_exponent
     (1.0, 3)
     >>> print(MultiIndex(50, "relu"))
-    relu(⟨u, x⟩), d = 50, 73 % of its energy linear, 23 % quadratic, 3 % beyond
+    relu(⟨u, x⟩), d = 50, 73 % of its energy linear, 23 % quadratic, 3 % beyond quadratic
     """
 
     word: ClassVar[str] = "multi-index"
@@ -138,7 +138,7 @@ class MultiIndex(GaussianProblem):
     def __str__(self) -> str:
         name = self.link.name if isinstance(self.link, Activation) else self.link
         share = np.pad(self.energies[:3], (0, 3))[:3] / self.energy
-        parts = [(share[1], "linear"), (share[2], "quadratic"), (1.0 - share[1] - share[2], "beyond")]
+        parts = [(share[1], "linear"), (share[2], "quadratic"), (1.0 - share[1] - share[2], "beyond quadratic")]
         told = ", ".join(f"{100 * part:.0f} % {word}" for part, word in parts if part > 5e-4)
         noise = f", noise {self.noise:g}" if self.noise else ""
         return f"{name}(⟨u, x⟩), d = {self.d}, {told.replace(' % ', ' % of its energy ', 1)}{noise}"
