@@ -159,6 +159,7 @@ SMALL = {
     "flow": ("--d", "--width", "--times"),
     "report": ("--d", "--n", "--samples", "--steps", "--particles", "--draws"),
     "lens": ("--widths", "--folds", "--rows", "--budget"),
+    "forecast": ("--rows",),
     "limit": ("--d", "--rho"),
 }
 
@@ -206,7 +207,8 @@ def line(rng: Rng, tree: click.Command) -> Line:
 
 
 WEIGHTS = {
-    "explore": 0.5, "figure": 0.7, "lens": 0.05, "bench": 0.03, "sweep": 0.2, "limit": 4.0, "simulate": 0.7,
+    "explore": 0.5, "figure": 0.7, "lens": 0.05, "forecast": 0.5, "bench": 0.03, "sweep": 0.2, "limit": 4.0,
+    "simulate": 0.7,
     "compare": 0.6,
 }  # fmt: skip
 RARE = {
@@ -249,7 +251,9 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         nt = path[1] == "harmonic" and rng.random() < 0.3
         options["--regime"] = "nt" if nt else "rf"
         if nt and path[0] in ("limit", "compare"):
-            options["--width"] = pick(rng, "2d", "3d,5d", *(("inf", "2d,inf") if path[0] == "limit" else ()))
+            least = 2 * int(options.get("--d") or 30)  # the formula's own bound
+            wide = ("inf", f"{least},inf") if path[0] == "limit" else ()
+            options["--width"] = pick(rng, f"{least}", f"{least},{3 * least}", *wide)
         options.pop("--weights", None)
     regimes = (options.get("--regime") or "rf,nt,nn").split(",")
     if path[0] == "limit" and "--activation" in options and path[1] in ("quadratic", "mixture"):
@@ -280,6 +284,17 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         written.arguments = ["table.csv"]
         options["--target"] = "y"
         options.pop("--example", None)
+    if path[0] == "forecast":
+        written.arguments = ["table.csv"]
+        options["--target"] = "y"
+        options.pop("--example", None)
+        if "--samples" in options:
+            options["--samples"] = pick(rng, "5:40:4", "10,30", "20", "30,90")
+        if "--ridge" in options:
+            options["--ridge"] = pick(rng, "best", "0", "0.1,1", "0.001:1:3log")
+        if options.get("--regime") == "nt":
+            options.pop("--width", None)
+            options["--activation"] = pick(rng, "relu", "tanh", "erf")
     if path == ("explore",):
         options["--no-browser"] = None
         if "--export" not in options:

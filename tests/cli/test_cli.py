@@ -54,6 +54,7 @@ COMMANDS = [
     ["claims"],
     ["bench"],
     ["lens"],
+    ["forecast"],
     ["explore"],
     ["figure"],
 ]

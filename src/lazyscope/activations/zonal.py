@@ -147,7 +147,14 @@ def spectrum(sigma: Activation, d: int) -> tuple[FloatArray, FloatArray, float, 
     values = sigma(np.sqrt(d) * t)
     energies = (table @ (weights * values)) ** 2
     whole = float(np.sum(weights * values**2 * table[0]))
-    return truncated(energies, whole, d)
+    return truncated(_of_degree(sigma, energies), whole, d)
+
+
+def _of_degree(sigma: Activation, energies: FloatArray) -> FloatArray:
+    """Return the energies of a power, homogeneous and smooth, without what quadrature leaves beyond its degree."""
+    if sigma.degree is None or sigma.kinks:
+        return energies
+    return np.where(np.arange(energies.size) > sigma.degree, 0.0, energies)
 
 
 def tangent_spectrum(sigma: Activation, d: int) -> tuple[FloatArray, FloatArray, float, float]:
@@ -170,7 +177,7 @@ def tangent_spectrum(sigma: Activation, d: int) -> tuple[FloatArray, FloatArray,
     k = j[1:-1]
     below[1:] = (k + d - 2.0) / (2.0 * k + d - 2.0)
     energies[1:] += below * e[: _DEGREE - 1]
-    return truncated(energies, whole, d)
+    return truncated(_of_degree(sigma, energies), whole, d)
 
 
 def truncated(energies: FloatArray, whole: float, d: int) -> tuple[FloatArray, FloatArray, float, float]:

@@ -151,12 +151,13 @@ def _compute(asked: Asked, draws: int, named: bool, left_out: LeftOut) -> list[x
 
 
 def _optimal(options: dict[str, Any]) -> bool:
-    return "psi1" in options and str(options.get("ridge")).strip() == "optimal"
+    """Whether a limit is asked for at its best ridge; the other verbs fit given ones."""
+    return "draws" not in options and str(options.get("ridge")).strip() == "optimal"
 
 
 def _best_ridge(run: Run) -> xr.Dataset:
-    ratios = {name: run.sizes[name] for name in ("psi1", "psi2")}
-    sizes = {name: values[0] if len(values) == 1 else [*values] for name, values in ratios.items()}
+    given = {name: values for name, values in run.sizes.items() if name != "ridge"}
+    sizes = {name: values[0] if len(values) == 1 else [*values] for name, values in given.items()}
     return optimal_ridge(run.problem, run.regime, **sizes)
 
 

@@ -115,7 +115,7 @@ def questions(verb: Verb) -> dict[str, Question]:
     """Return the questions that a verb answers, by the word of the problem.
 
     >>> sorted(questions("exact"))
-    ['harmonic', 'mixture', 'quadratic']
+    ['harmonic', 'mixture', 'multi-index', 'quadratic']
     """
     known = registry.claims("simulate" if verb == "compare" else verb)
     if verb == "compare":  # something is simulated, and something else is there to compare it with

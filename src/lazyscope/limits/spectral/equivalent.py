@@ -201,10 +201,12 @@ def _solved(
                 low = x
             step = x - value / change if change > 0.0 else low - 1.0
             step = min(max(step, x - 4.0), x + 4.0)  # far from the root the slope says little
-            if not low < step < high:
-                step = 0.5 * (low + high)
             if abs(step - x) <= 4e-16 * max(1.0, abs(x)):
                 break
+            if not low < step < high:
+                step = 0.5 * (low + high)
+                if abs(step - x) <= 4e-16 * max(1.0, abs(x)):
+                    break
             x = step
         v = np.exp(x)
         nu[i], sums[1, i] = v, tail / v

@@ -178,10 +178,12 @@ def _solved(
                 du = c * p + c * xy / (N[i] * (d - 1.0)) + (yh + xy) / N[i]
                 step = u - error / du if du > 0.0 else 0.5 * (below + above)
                 step = min(max(step, u - 2.0), u + 2.0)
+                if abs(step - u) <= 1e-15 * max(1.0, abs(u)):
+                    break
                 if not below < step < above:
                     step = 0.5 * (below + above)
-                if abs(step - u) <= 1e-15 * max(1.0, abs(u)) or abs(error) <= 1e-16 * c:
-                    break
+                    if abs(step - u) <= 1e-15 * max(1.0, abs(u)):
+                        break
                 u = step
             # d log c / d log a, for the slope of df₁ and of the equation
             dc = -(c * xh / (N[i] * (d - 1.0)) - yh / N[i]) / du if du > 0.0 else 0.0
@@ -200,10 +202,12 @@ def _solved(
                 low = z
             step = z - value / change if change > 0.0 else 0.5 * (low + high)
             step = min(max(step, z - 4.0), z + 4.0)  # far from the root the slope says little
-            if not low < step < high:
-                step = 0.5 * (low + high)
             if abs(step - z) <= 4e-16 * max(1.0, abs(z)):
                 break
+            if not low < step < high:
+                step = 0.5 * (low + high)
+                if abs(step - z) <= 4e-16 * max(1.0, abs(z)):
+                    break
             z = step
         a_out[i], c_out[i] = a, c
         sums[0, i], sums[1, i] = fx, fy
