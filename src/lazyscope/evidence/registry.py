@@ -25,6 +25,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.limits.quadratic",
         "lazyscope.limits.mixture",
         "lazyscope.limits.multi_index",
+        "lazyscope.limits.sgd.order_parameters.claim",
         "lazyscope.limits.ridge.regression",
         "lazyscope.limits.margin.classifier",
         "lazyscope.limits.spectral.harmonic",

@@ -188,6 +188,8 @@ def _pack(
         return Tangents(starts, widths, step_sizes, regime.activation)
     if regime.alpha is not None:
         return ScaledNetworks(starts, widths, step_sizes, regime.activation, regime.alpha)
+    if protocol.second_layer == "sum":
+        return Networks(starts, widths, step_sizes, regime.activation, True, True)
     fixed = protocol.second_layer == "fixed"
     if regime.activation.name == "square" and (fixed or isinstance(problem, QuadraticTarget)):
         return SquareNetworks(starts, widths, step_sizes, fixed)
