@@ -94,12 +94,14 @@ def expanded(function: Callable[[FloatArray], FloatArray], r: int) -> Expansion:
     if r not in _NODES:
         must = f"be one of the named ones for more than {max(_NODES)} indices: quadrature would take too long"
         raise InvalidParameter.of(owner, "link", must, f"a callable with {r} indices")
-    (mean, energy, coefficients), (_, coarse, _) = (_projected(function, r, _NODES[r] - less) for less in (0, 2))
+    (mean, energy, coefficients), (_, coarse, again) = (_projected(function, r, _NODES[r] - less) for less in (0, 2))
     if not energy > 1e-24 * max(1.0, mean * mean):
         raise InvalidParameter.of(owner, "link", "vary: a constant leaves nothing to learn", f"the constant {mean:.3g}")
-    if not abs(energy - coarse) <= _RESOLVED * energy:
+    low = (slice(3),) * r  # degrees 0, 1 and 2 in each variable
+    moved = float(np.max(np.abs(coefficients - again)[low])) / np.sqrt(energy)
+    if not (abs(energy - coarse) <= _RESOLVED * energy and moved <= 10.0 * _RESOLVED):
         must = "have finite moments, and be smooth but where one of its arguments is 0"
-        got = f"an energy that quadrature gives as {coarse:.6g} and {energy:.6g}"
+        got = f"energies {coarse:.6g} and {energy:.6g} by two quadratures, and coefficients {moved:.1g} apart"
         raise InvalidParameter.of(owner, "link", must, got)
     K = _DEGREES[r]
     powers = np.array([a for a in combinations(range(K + 1), repeat=r) if 0 < sum(a) <= K], dtype=np.int64)

@@ -44,6 +44,13 @@ def angle(a: float, b: float, c: float) -> float:
     return 0.0 if size == 0.0 else math.asin(min(1.0, max(-1.0, c / size)))
 
 
+@jitted
+def wedge(a: float, b: float, c: float) -> float:
+    """Return √(ab − c²), 0 where rounding of c could have made it: fields within rounding of parallel are parallel."""
+    rest = a * b - c * c
+    return 0.0 if rest <= _FLAT * a * b else math.sqrt(rest)
+
+
 # -- ReLU: orthants ----------------------------------------------------------------------------------------------------
 
 
@@ -205,7 +212,7 @@ def two(kind: int, C: FloatArray, i: int, j: int) -> float:
     if kind == RELU:
         if i == j:
             return 0.5 * a
-        return (math.sqrt(max(a * b - c * c, 0.0)) + c * (0.5 * math.pi + angle(a, b, c))) / _TAU
+        return (wedge(a, b, c) + c * (0.5 * math.pi + angle(a, b, c))) / _TAU
     return a * b + 2.0 * c * c
 
 
@@ -240,7 +247,7 @@ def three(kind: int, C: FloatArray, i: int, j: int, k: int) -> float:
             return 0.5 * C[i, j]
         if C[i, i] <= 0.0:
             return 0.0
-        edge_part = math.sqrt(max(C[i, i] * C[k, k] - C[i, k] ** 2, 0.0)) / (_TAU * C[i, i])
+        edge_part = wedge(C[i, i], C[k, k], C[i, k]) / (_TAU * C[i, i])
         return C[i, j] * edge_part + C[j, k] * (0.25 + angle(C[i, i], C[k, k], C[i, k]) / _TAU)
     return 2.0 * (C[i, j] * C[k, k] + 2.0 * C[i, k] * C[j, k])
 
