@@ -59,8 +59,9 @@ def test_simulations_scatter_around_the_formula(label, count, keep):
             {
                 "d": target.d, "N": N, "n": n, "ridge": round(ridge, 6), "noise": target.noise,
                 "activation": regime.activation.name, "energies": target.energies.round(4).tolist(),
-                "theory": float(theory.risk), "simulated": float(simulated.risk), "draws": draws, "stderr": float(simulated.stderr),
-                "z": round(z["risk"][-1], 3), "z_train": round(z["train"][-1], 3), "near_threshold": bool(near[-1]),
+                "theory": float(theory.risk), "simulated": float(simulated.risk), "stderr": float(simulated.stderr),
+                "draws": draws, "z": round(z["risk"][-1], 3), "z_train": round(z["train"][-1], 3),
+                "near_threshold": bool(near[-1]),
             }
         )  # fmt: skip
     report = {}
