@@ -87,7 +87,7 @@ def test_a_wrong_factor_of_a_theorem_at_given_sizes_is_found(factor, wrong):
     if not wrong:
         contract.check(claim)
         return
-    with pytest.raises(AssertionError, match="simulations are .* away"):
+    with pytest.raises(AssertionError, match="simulations are"):
         contract.check(claim)
 
 

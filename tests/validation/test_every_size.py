@@ -23,7 +23,7 @@ def draws_of(label, n, N):
     the errors of few draws are skewed and their scatter is too small: 16 draws of n = 57 samples were 3.8 of their
     standard errors below the formula, 1,600 draws 0.04.
     """
-    affordable = 4e8 / N**2 if label == "RF" else 1.2e7 / (n * N)
+    affordable = 2.5e8 / N**2 if label == "RF" else 1.2e7 / (n * N)
     return int(np.clip(min(16_000 / n, affordable), 16, 200))
 
 
