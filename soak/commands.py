@@ -165,7 +165,7 @@ def _promised(words: list[str]) -> set[str]:
         return {_value(words, "--store") or "plan.sqlite"}
     promised = {_value(words, option) for option in ("--out", "--plot", "--report", "--export")} - {None}
     if "--plot" in words:
-        promised.add(f"lazyscope-{words[0]}-{words[1]}.png")
+        promised.add("lazyscope-" + "-".join(words[: 1 if words[0] == "forecast" else 2]) + ".png")
     if words[0] == "lens" and "--json" not in words and _value(words, "--report") is None:
         promised.add("lens.html")
     return {str(Path(str(name))) for name in promised}

@@ -159,6 +159,7 @@ SMALL = {
     "flow": ("--d", "--width", "--times"),
     "report": ("--d", "--n", "--samples", "--steps", "--particles", "--draws"),
     "lens": ("--widths", "--folds", "--rows", "--budget"),
+    "forecast": ("--rows",),
     "limit": ("--d", "--rho"),
 }
 
@@ -206,7 +207,8 @@ def line(rng: Rng, tree: click.Command) -> Line:
 
 
 WEIGHTS = {
-    "explore": 0.5, "figure": 0.7, "lens": 0.05, "bench": 0.03, "sweep": 0.2, "limit": 4.0, "simulate": 0.7,
+    "explore": 0.5, "figure": 0.7, "lens": 0.05, "forecast": 0.5, "bench": 0.03, "sweep": 0.2, "limit": 4.0,
+    "simulate": 0.7,
     "compare": 0.6,
 }  # fmt: skip
 RARE = {
@@ -236,6 +238,11 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
             options["--activation"] = pick(rng, "relu", "tanh", "erf")
     if "--inputs" in options:
         options["--inputs"] = pick(rng, "sphere", "gaussian" if path[1] == "linear" else "hypercube")
+    if path[1:] == ("multi-index",):
+        if "--link" in options:
+            options["--link"] = pick(rng, "he1", "he2", "he3", "erf", "relu", "abs", "cube")
+        if "--regime" in options:
+            options["--regime"] = "rf" if path[0] == "limit" else some(rng, "rf", "nt")
     if path in (("simulate", "parity"), ("simulate", "monomial")):
         options["--width"] = pick(rng, "2", "4,8", "6")
         options["--regime"] = some(rng, "nt", "quadratic", "randomized", "nn")
@@ -282,6 +289,17 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         written.arguments = ["table.csv"]
         options["--target"] = "y"
         options.pop("--example", None)
+    if path[0] == "forecast":
+        written.arguments = ["table.csv"]
+        options["--target"] = "y"
+        options.pop("--example", None)
+        if "--samples" in options:
+            options["--samples"] = pick(rng, "5:40:4", "10,30", "20", "30,90")
+        if "--ridge" in options:
+            options["--ridge"] = pick(rng, "best", "0", "0.1,1", "0.001:1:3log")
+        if options.get("--regime") == "nt":
+            options.pop("--width", None)
+            options["--activation"] = pick(rng, "relu", "tanh", "erf")
     if path == ("explore",):
         options["--no-browser"] = None
         if "--export" not in options:

@@ -29,6 +29,7 @@ from .experiments.beyond.sample_complexity.numbers import sample_complexity as s
 from .experiments.wide.interpolation import interpolation as interpolation
 from .experiments.wide.lazy_to_rich import lazy_to_rich as lazy_to_rich
 from .experiments.wide.mean_field import mean_field as mean_field
+from .lenses.forecast.verb import forecast as forecast
 from .lenses.verb import lens as lens
 from .limits.flow.curve import flow as flow
 from .limits.flow.saddle import strict_saddle as strict_saddle
@@ -40,6 +41,7 @@ from .problems import GaussianMixture as GaussianMixture
 from .problems import HarmonicTarget as HarmonicTarget
 from .problems import LinearLabels as LinearLabels
 from .problems import LinearTarget as LinearTarget
+from .problems import MultiIndex as MultiIndex
 from .problems import QuadraticTarget as QuadraticTarget
 from .problems import RidgeMonomial as RidgeMonomial
 from .problems import SparseParity as SparseParity

@@ -25,6 +25,7 @@ WRITERS = [
     (("report", "lazy-to-rich"), {"--out": ".csv"}),
     (("report", "mean-field", "parity"), {"--out": ".csv"}),
     (("lens", "--example", "diabetes"), {"--out": ".json", "--report": ".html"}),
+    (("forecast", "--example", "diabetes", "--rows", "90"), {"--out": ".nc", "--plot": ".png"}),
     (("sweep", "export", "missing.sqlite"), {"--out": ".csv"}),
     (("explore",), {"--export": ".html"}),
 ]
@@ -148,7 +149,7 @@ def test_a_figure_replaces_its_own_files_and_no_others(here, monkeypatch):
 
 @pytest.mark.parametrize(("args", "options"), WRITERS, ids=names)
 def test_help_tells_of_force(args, options):
-    command = args[:1] if args[0] in ("lens", "explore") else args[:2]
+    command = args[:1] if args[0] in ("lens", "forecast", "explore") else args[:2]
     said = " ".join(run(*command, "--help").stdout.split())
     assert "--force Replace files that exist; without it they are left alone" in said
     assert all(option in said for option in options)

@@ -18,6 +18,13 @@ def data_page(lens: DataLens) -> str:
     parts = [page.heading("lazyscope: is it worth training the features?", lens.about)]
     parts.append(page.paragraph(lens.verdict, "verdict"))
     parts.append(page.section("Measured", *_measured(lens)))
+    ahead = pictures.more_rows(lens)
+    if ahead is not None and lens.outlook is not None:
+        said = "Forecast from one kernel matrix (lines, dashed beyond the rows at hand) and fits (dots)"
+        advice = page.items(lens.outlook.advice.lines)
+        parts.append(
+            page.section("What more rows would change", page.figure(pictures.svg(ahead, "rows"), said), advice)
+        )
     if lens.part is not None:
         parts.append(page.section("The linear and the quadratic part", *_quadratic(lens)))
     if lens.notes:
@@ -33,8 +40,8 @@ def _measured(lens: DataLens) -> list[str]:
     widths = sorted({cell.width for line in cells.values() for cell in line})
     rows = []
     for name in (name for name in lens.names if name in cells):
-        found = {cell.width: lens.measured.mean(cell) for cell in cells[name]}
-        shown = [f"{found[w][0]:.3f} ± {found[w][1]:.3f}" if w in found else "" for w in widths]
+        means = {cell.width: lens.measured.mean(cell) for cell in cells[name]}
+        shown = [f"{means[w][0]:.3f} ± {means[w][1]:.3f}" if w in means else "" for w in widths]
         rows.append([f"{name}, {lens.names[name]}", *shown])
     parts = [
         page.paragraph(

@@ -45,6 +45,23 @@ def test_the_dataset_holds_everything(planted):
     assert data.forecast.sel(theory="NN").values[0] < data.forecast.sel(theory="RF").values[0]
 
 
+def test_the_forecast_lies_under_the_measured_dots(planted):
+    from lazyscope.lenses.data import pictures
+    from lazyscope.lenses.data.measuring import spread
+
+    n, lines = planted.outlook.along_samples(33, 30)
+    assert n[0] == 33 and n[-1] == 1600 and np.all(np.diff(lines["RF"][0]) < 0)
+    cell = Cell("RF", 30, 266)
+    mean, stderr = spread(planted.measured.squared[cell])
+    forecast = np.exp(np.interp(np.log(266), np.log(n), np.log(lines["RF"][0])))
+    # the forecast is at the best ridge, for the mean over weights; one draw of 30 neurons varies by a tenth
+    assert abs(forecast - mean) < 3.0 * stderr + 0.15 * mean
+    assert "For random features, 400 more rows" in planted.verdict
+    assert {"outlook", "outlook_low", "outlook_high"} <= {*planted.dataset.data_vars}
+    labels = [text.get_text() for text in pictures.more_rows(planted).axes[0].get_legend().get_texts()]
+    assert "random features, N = 30, forecast" in labels and "random features, measured" in labels
+
+
 class Page(HTMLParser):
     """Collects tags and whatever would be loaded from elsewhere."""
 
@@ -66,7 +83,7 @@ def test_the_report_is_one_page_that_needs_nothing_else(planted, tmp_path):
     page.feed(text)
     assert page.outside == [] and "script" not in page.tags and "link" not in page.tags and "@import" not in text
     assert "http" not in text and "url(#" in text  # pictures refer to their own parts, nothing to an address
-    assert page.tags.count("svg") == 4 and page.tags.count("table") == 1
+    assert page.tags.count("svg") == 5 and page.tags.count("table") == 1
     assert planted.verdict in text
     with pytest.raises(InvalidParameter, match="must end in"):
         planted.save(tmp_path / "report.pdf")

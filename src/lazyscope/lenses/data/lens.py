@@ -14,6 +14,7 @@ from lazyscope.errors import InvalidParameter, LazyscopeError
 from lazyscope.lenses.data import forecast, verdict
 from lazyscope.lenses.data.budget import Budget, seconds_of
 from lazyscope.lenses.data.measuring import Measured, measure, middle_of
+from lazyscope.lenses.data.outlook import Outlook, outlook
 from lazyscope.lenses.data.preparing import folds as folds_of
 from lazyscope.lenses.data.preparing import whole
 from lazyscope.lenses.data.quadratic_part import QuadraticPart, Whitening, directions, quadratic_part, strongest
@@ -34,7 +35,7 @@ _FORECAST_WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 
 @dataclass(frozen=True, eq=False)
 class DataLens:
-    """What the lens saw: measured errors, the quadratic part, forecasts and the verdict.
+    """What the lens saw: measured errors, the quadratic part, what theory says of both, and the verdict.
 
     `verdict` is the sentence; `dataset` holds all numbers; `save` writes the report.
     """
@@ -50,11 +51,15 @@ class DataLens:
     forecast_widths: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     names: Mapping[str, str] = field(default_factory=lambda: NAMES)
+    outlook: Outlook | None = None
 
     @property
     def verdict(self) -> str:
-        """The answer in a sentence."""
-        return verdict.sentence(self.measured, self.samples, self.middle)
+        """The answer in a sentence, and in another what more rows would change."""
+        found = verdict.sentence(self.measured, self.samples, self.middle)
+        if self.outlook is None or not (self.outlook.advice.learns and verdict.learns(self.measured)):
+            return found
+        return f"{found} For random features, {self.outlook.advice.of_rows}"
 
     @property
     def error_name(self) -> str:
@@ -121,6 +126,11 @@ def data_lens(
         except LazyscopeError as error:
             notes += (f"no forecast: {error}",)
         shown = shown[: len(next(iter(expected.values()), ()))]
+    report(0, 1, "forecast")
+    try:
+        ahead = outlook(table, clock.seconds, seed)
+    except LazyscopeError as error:
+        ahead, notes = None, (*notes, f"no forecast of more rows: {error}")
     measured = measure(parts, table.task, sizes, clock, seed)
     if measured.skipped:
         planned = len(measured.skipped) + len(measured.losses)
@@ -136,6 +146,7 @@ def data_lens(
         forecast=expected,
         forecast_widths=shown,
         notes=notes,
+        outlook=ahead,
     )
 
 

@@ -23,6 +23,9 @@ from lazyscope.lenses.data.table import Task
 from lazyscope.progress import report, within
 
 _COMPARED = ("RF", "NT", "NN")
+LAZY = ("RF", "NT")
+"""Regimes that are ridge regression, so that there is a forecast of them."""
+
 _SHARES = (0.5, 0.25, 0.125)  # of the training rows
 _FEWEST = 40
 _WIDEST = 16384
@@ -39,12 +42,17 @@ class Cell:
 
 @dataclass
 class Measured:
-    """Losses of each cell and of the best constant, row by row in each fold; seconds; what the budget left out."""
+    """Losses of each cell and of the best constant, row by row in each fold; seconds; what the budget left out.
+
+    `squared` are the squared errors of the lazy regimes as shares of the best constant's, which forecasts are of: for
+    numbers those are the losses, for classes those of targets ±1, each against the rest.
+    """
 
     constant: list[FloatArray]
     losses: dict[Cell, list[FloatArray]] = field(default_factory=dict)
     seconds: dict[Cell, float] = field(default_factory=dict)
     skipped: list[Cell] = field(default_factory=list)
+    squared: dict[Cell, list[FloatArray]] = field(default_factory=dict)
 
     @property
     def baseline(self) -> FloatArray:
@@ -62,11 +70,11 @@ class Measured:
 
     def at(self, samples: int) -> dict[str, list[Cell]]:
         """Return the cells measured on so many rows, by regime, narrow before wide."""
-        found: dict[str, list[Cell]] = {}
+        cells: dict[str, list[Cell]] = {}
         for cell in sorted(self.losses):
             if cell.samples == samples:
-                found.setdefault(cell.regime, []).append(cell)
-        return found
+                cells.setdefault(cell.regime, []).append(cell)
+        return cells
 
 
 def measure(folds: Sequence[Fold], task: Task, widths: Sequence[int], budget: Budget, seed: int) -> Measured:
@@ -128,7 +136,7 @@ def _run(
     if not budget.fits(cell.regime, units * len(folds)):
         result.skipped.append(cell)
         return False
-    losses, start = [], budget.left
+    losses, squared, start = [], [], budget.left
     for k, fold in enumerate(folds):
         if not budget.fits(cell.regime, units * (len(folds) - k)):
             result.skipped.append(cell)
@@ -141,7 +149,11 @@ def _run(
             result.skipped.append(cell)
             return False
         losses.append(_losses(model.predict(fold.X_test), fold.y_test, task) / unit)
+        if cell.regime in LAZY:
+            squared.append(losses[-1] if task == "regression" else _squared(model, fold))
     result.losses[cell] = losses
+    if squared:
+        result.squared[cell] = squared
     result.seconds[cell] = start - budget.left
     return True
 
@@ -159,6 +171,14 @@ def _constant(fold: Fold, task: Task) -> FloatArray:
         return _losses(fold.y.mean(), fold.y_test, task)
     names, counts = np.unique(fold.y, return_counts=True)
     return _losses(names[np.argmax(counts)], fold.y_test, task)
+
+
+def _squared(model: Any, fold: Fold) -> FloatArray:
+    """Return the squared errors of the targets ±1 behind a classifier, summed over classes, over their variances."""
+    names = np.unique(fold.y)
+    Y = np.where(fold.y_test[:, None] == (names if len(names) > 2 else names[1:]), 1.0, -1.0)
+    values = np.asarray(model.decision_function(fold.X_test)).reshape(Y.shape)
+    return np.asarray(np.sum((values - Y) ** 2, axis=1) / np.sum(np.var(Y, axis=0)))
 
 
 def _losses(predicted: Any, wanted: Any, task: Task) -> FloatArray:

@@ -46,6 +46,14 @@ def dataset(lens: DataLens) -> xr.Dataset:
             {"long_name": "unexplained variance at best, infinitely many samples"},
         )  # fmt: skip
         coordinates |= {"theory": list(lens.forecast), "forecast_width": list(lens.forecast_widths)}
+    if lens.outlook is not None:
+        n, lines = lens.outlook.along_samples(min(sizes), lens.middle)
+        dims = ("outlook_regime", "outlook_samples")
+        coordinates |= {"outlook_regime": list(lines), "outlook_samples": n}
+        shares, factors = (np.stack([line[k] for line in lines.values()]) for k in (0, 1))
+        for name, values in (("", shares), ("_low", shares / factors), ("_high", shares * factors)):
+            said = "forecast of the squared error, as a share of the best constant's"
+            variables[f"outlook{name}"] = (dims, values, {"long_name": said})
     about = {"about": lens.about, "verdict": lens.verdict, "notes": "; ".join(lens.notes), "seed": lens.seed}
     return xr.Dataset(variables, coordinates, {**about, "lazyscope_version": __version__})
 
@@ -74,6 +82,11 @@ def document(lens: DataLens) -> dict[str, Any]:
     theory = {
         name: dict(zip(map(str, lens.forecast_widths), values, strict=True)) for name, values in lens.forecast.items()
     }
+    ahead = None
+    if lens.outlook is not None:
+        n, lines = lens.outlook.along_samples(min(cell.samples for cell in errors), lens.middle)
+        ahead = {"samples": n, "advice": list(lens.outlook.advice.lines)}
+        ahead |= {name: {"share": share, "band": factor} for name, (share, factor) in lines.items()}
     told: dict[str, Any] = jsonable(
         {
             "about": lens.about,
@@ -84,6 +97,7 @@ def document(lens: DataLens) -> dict[str, Any]:
             "rows": rows,
             "quadratic_part": quadratic,
             "forecast": theory,
+            "outlook": ahead,
             "notes": list(lens.notes),
             "seed": lens.seed,
         }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.lenses.data.measuring import spread
 from lazyscope.runs import pictures
 
 if TYPE_CHECKING:
@@ -58,6 +59,38 @@ def against_samples(lens: DataLens) -> Figure | None:
     return _curves(lens, "samples", cells, f"training rows n, at width {lens.middle}")
 
 
+def more_rows(lens: DataLens) -> Figure | None:
+    """Draw the squared error of the lazy regimes against rows: forecasts as lines, dashed beyond, fits as dots."""
+    from matplotlib.figure import Figure
+
+    if lens.outlook is None:
+        return None
+    squared = lens.measured.squared
+    least = min(cell.samples for cell in squared) if squared else lens.samples
+    n, lines = lens.outlook.along_samples(least, lens.middle)
+    with pictures.style():
+        figure = Figure(figsize=(6.4, 3.8))
+        axes = figure.add_subplot()
+        for name, (share, factor) in lines.items():
+            look = _LOOKS[name]
+            label = f"{lens.names[name]}, N = {lens.middle}" if name == "RF" else "tangent kernel"
+            known = int(np.count_nonzero(n <= lens.outlook.rows))
+            axes.plot(n[:known], share[:known], color=look["color"], label=f"{label}, forecast")
+            axes.plot(n[known - 1 :], share[known - 1 :], color=look["color"], linestyle="--")
+            axes.fill_between(n, share / factor, share * factor, color=look["color"], alpha=0.12, linewidth=0)
+            cells = sorted((c for c in squared if (c.regime, c.width) == (name, lens.middle)), key=lambda c: c.samples)
+            if cells:
+                mean, error = np.transpose([spread(squared[cell]) for cell in cells])
+                dots = {**look, "linestyle": "", "label": f"{lens.names[name]}, measured"}
+                axes.errorbar([cell.samples for cell in cells], mean, error, **dots)
+        axes.axvline(lens.outlook.rows, color="#777777", linewidth=0.9, linestyle=":")
+        axes.set(xlabel="training rows n", ylabel="squared error / best constant's", ylim=(0, None))
+        marks = sorted({*(cell.samples for cell in squared), lens.outlook.rows, int(n[-1])})
+        _powers(axes, [mark for k, mark in enumerate(marks) if k == 0 or mark > 1.3 * marks[k - 1]])
+        axes.legend()
+    return figure
+
+
 def _curves(lens: DataLens, along: str, cells: dict[str, list[Any]], label: str) -> Figure:
     from matplotlib.figure import Figure
 
@@ -71,6 +104,16 @@ def _curves(lens: DataLens, along: str, cells: dict[str, list[Any]], label: str)
             mean, error = np.transpose([lens.measured.mean(cell) for cell in cells[name]])
             axes.errorbar(x, mean, error, label=lens.names[name], **_LOOKS[name])
             highest, ticks = max(highest, float(np.max(mean + error))), ticks | set(x)
+        if lens.outlook is not None and lens.task == "regression" and along == "width":
+            N, lines = lens.outlook.along_width(lens.samples, sorted(ticks))
+            axes.plot(
+                N,
+                lines["RF"][0],
+                color=_LOOKS["RF"]["color"],
+                linewidth=1.0,
+                label="random features, forecast",
+                zorder=1,
+            )
         constant = float(lens.measured.baseline.mean())
         if constant < 2.0 * highest:  # farther up it would press all curves to the ground; the text has its height
             axes.axhline(constant, label="best constant", **pictures.FLOOR)

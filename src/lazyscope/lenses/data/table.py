@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Task = Literal["regression", "classification"]
 EXAMPLES = ("diabetes", "digits", "breast_cancer")
 SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
-_OWNER = "lens"
+_OWNER = "the table"
 _FEW_VALUES = 20  # whole numbers with no more values than this are classes
 FEW_CATEGORIES = 50  # of a column; rarer ones are taken together
 _SHARE_OF_TEXT = 0.1  # of the rows: a column with more values than that, and than those, is text

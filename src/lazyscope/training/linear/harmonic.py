@@ -12,7 +12,7 @@ from lazyscope.activations.zonal import overlaps, uncentred
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NoTheorem
 from lazyscope.evidence.claim import Claim, isotropic_features, of_run
-from lazyscope.evidence.reductions import averaged
+from lazyscope.evidence.results import averaged
 from lazyscope.evidence.run import Run
 from lazyscope.numerics.gegenbauer import multiplicities, polynomials
 from lazyscope.numerics.ridge import ridge_path

@@ -1,0 +1,122 @@
+"""Plain advice from a forecast: what more rows would buy, from which width on nothing is gained, and which ridge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lazyscope.lenses.forecast import curve
+from lazyscope.lenses.forecast.verb import Forecaster
+
+_CLEAR = 2.0  # standard errors
+_WORTH_A_WORD = 0.01
+_SAME = 0.03  # of the error: widths that near to infinity gain nothing more
+_NO_RIDGE = 1e-5  # of the mean of the kernel's diagonal
+_WIDTHS = np.geomspace(4.0, 65536.0, 57)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """By what share `more` rows lower the error of `rows`, and how surely; `extrapolated` where none were that many."""
+
+    rows: int
+    more: int
+    share: float
+    stderr: float
+    extrapolated: bool
+
+    @property
+    def clear(self) -> bool:
+        """Whether it is beyond two standard errors and more than a hundredth."""
+        return self.share > max(_CLEAR * self.stderr, _WORTH_A_WORD)
+
+    def __str__(self) -> str:
+        return f"{100.0 * self.share:.0f} ± {max(1.0, 100.0 * self.stderr):.0f} %"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What is said of n rows at hand: the share of the best constant's error that is left, and what would change it."""
+
+    rows: int
+    share: float
+    learns: bool
+    gain: Gain
+    width: int | None
+    ridge: float
+    diagonal: float
+    widths: bool = True
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The advice in sentences."""
+        if not self.learns:
+            return (
+                f"Nothing is learnt: with all {self.rows:,} rows the error is that of the best constant "
+                f"({self.share:.0%} of it), and more rows buy nothing.",
+            )
+        there = f"With {self.rows:,} rows {self.share:.0%} of the best constant's error is left."
+        return (there, self.of_rows, *([self.of_width] if self.widths else []), self.of_ridge)
+
+    @property
+    def of_rows(self) -> str:
+        """What more rows would buy."""
+        more = f"{self.gain.more:,} more rows"
+        if not self.gain.clear:
+            return f"{more} buy nothing that these rows can show ({self.gain})."
+        beyond = ", by extrapolation" if self.gain.extrapolated else ""
+        return f"{more} lower the error by {self.gain}{beyond}."
+
+    @property
+    def of_width(self) -> str:
+        """From which width on nothing is gained."""
+        if self.width is None:
+            return f"Up to width {int(_WIDTHS[-1]):,} more neurons lower the error."
+        return f"Beyond width {self.width:,} nothing is gained."
+
+    @property
+    def of_ridge(self) -> str:
+        """The best ridge, in both conventions."""
+        if self.ridge < _NO_RIDGE * self.diagonal:
+            return "No ridge is needed."
+        return f"Best ridge: {self.ridge:.2g} (λ of Σ(y − f)² + λ‖a‖²; {self.ridge / self.rows:.2g} as λ/n)."
+
+
+def advise(known: Forecaster, rows: int, *, widths: bool = True) -> Advice:
+    """Return the advice for whoever has `rows` rows; the pool may be a part of them.
+
+    `widths=False` says that the width is no question, as for a tangent kernel.
+    """
+    more = _rounded(float(rows))
+    n = np.array([float(rows), float(rows + more)])
+    ridge = known.best_ridge(n, np.inf)
+    found = known.at(n, np.inf, ridge)
+    shares, _ = known.overall(found)
+    here, change = shares[:, 0], shares[:, 1] / shares[:, 0]
+    own = curve.spread(shares)
+    apart = np.sqrt(np.mean(found["apart"][:, 1] ** 2))  # what the continuation adds to the jackknife
+    stderr = float(np.hypot(curve.spread(change) * found["widened"][1], apart))
+    gain = Gain(rows, more, 1.0 - float(change[0]), stderr * float(change[0]), bool(found["extrapolated"][1]))
+    learns = float(here[0]) < 1.0 - max(_CLEAR * float(own[0]), _WORTH_A_WORD)
+    width = _enough(known, n[0], (1.0 + _SAME) * float(here[0])) if widths else None
+    return Advice(rows, float(here[0]), learns, gain, width, float(ridge[0]), known.diagonal, widths)
+
+
+def _enough(known: Forecaster, n: float, wanted: float) -> int | None:
+    """Return the width from which on the error, at its own best ridge, is as low as is wanted."""
+    ridge = known.best_ridge(n, _WIDTHS)
+    shares, _ = known.overall(known.at(n, _WIDTHS, ridge))
+    short = np.nonzero(shares[0] > wanted)[0]
+    first = 0 if short.size == 0 else int(short[-1]) + 1
+    return None if first == len(_WIDTHS) else _rounded(float(_WIDTHS[first]), 2)
+
+
+def _rounded(value: float, digits: int = 1) -> int:
+    """Return so many digits of a number.
+
+    >>> _rounded(442.0), _rounded(5873.2, 2)
+    (400, 5900)
+    """
+    size = 10 ** max(0, int(np.floor(np.log10(value))) + 1 - digits)
+    return max(1, int(round(value / size) * size))

@@ -1,0 +1,140 @@
+"""More rows than there are: the functions of a pool continued below the κ that it reaches, and a band for the cost.
+
+Where df₁ comes near P the functions of a pool bend: df₁(κ) and G(κ) err together there, so that their errors cancel in
+the forecast for n ≤ P rows, and not for more. So the part with df₁ < P/3 is kept, and continued from its end κ₀ by
+
+    log df₁ = log df₁(κ₀) − s log(κ/κ₀),     G = G(κ₀) · √(line · floor),
+    line = (κ/κ₀)^a,                          floor = φ + (1 − φ)(κ/κ₀)^b,      0 ≤ φ < 1, a, b ≥ 0,
+
+with s fitted over P/16 < df₁ < P/3, and a, b, φ over P/64 (at least 10) < df₁ < P/3. `line` says that the error falls
+for ever, `floor` that a part of it is noise; rows at hand seldom tell which, and the truth was near the middle of both.
+M follows from G. To be continuous at n = P, the error is multiplied by (pool's/continued error at P)^{P/n}.
+
+The band has two parts: the jackknife over groups of rows, fits done again for each, and the distance of `line` and
+`floor` from their middle. It is then widened by what it missed in a rehearsal: quarters of the pool forecast n = P/2
+and P, where the whole pool knows the answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lazyscope.checks import FloatArray
+from lazyscope.lenses.forecast import curve
+from lazyscope.lenses.forecast.curve import Functions
+from lazyscope.lenses.forecast.pool import Pool, pool
+
+LEAST_ROWS = 80
+"""A quarter of fewer rows rehearses nothing."""
+
+_TRUSTED = 3.0  # df₁ < P/3
+_FOR_ERRORS, _FOR_SIZES = 64.0, 16.0
+_LEAST = 10.0  # degrees of freedom: with fewer, the error is near that of zero
+_FEWEST = 6  # nodes of a fit
+_SATURATED = 0.02  # s: from there on df₁ does not grow, as the kernel has no more directions
+_POWERS, _FLOORS = np.linspace(0.05, 1.2, 24), np.linspace(0.0, 0.95, 39)
+_STEP, _DEEPEST = 0.25, 40.0  # of log κ: between nodes, and at most
+_QUARTERS = 4
+_RIDGES = (1e-3, 1e-1)  # of the mean of the kernel's diagonal: where the rehearsal is done
+_WIDEST = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Extrapolation:
+    """The functions with their continuation, of which the last copy is `line` with all rows; P."""
+
+    functions: Functions
+    rows: int
+
+    def errors(
+        self, own: Functions, n: FloatArray, N: FloatArray, ridge: FloatArray
+    ) -> tuple[curve.Errors, FloatArray]:
+        """Return the errors at n > P, and the distance of the two ways to continue from their middle, in log risk."""
+        n, N, ridge = np.broadcast_arrays(n, N, ridge)
+        P = np.full(n.shape, float(self.rows))
+        found, here = curve.errors(self.functions, n, N, ridge), curve.errors(self.functions, P, N, ridge)
+        known = curve.errors(own, P, N, ridge).risk
+        with np.errstate(invalid="ignore"):
+            joined = np.where(np.isfinite(here.risk), np.concatenate([known, known[:1]]) / here.risk, 1.0) ** (P / n)
+            risk = found.risk * joined
+            apart = np.abs(np.log(risk[-1] / risk[0]))
+        return (
+            curve.Errors(risk[:-1], found.degrees_of_freedom, found.kappa, found.residual),
+            np.where(np.isfinite(apart), apart, 0.0),
+        )
+
+
+def continued(pool: Pool, most: float) -> Extrapolation:
+    """Return the functions of a pool, continued until df₁ = `most`."""
+    P = pool.rows
+    first = int(np.argmax(pool.df1 < P / _TRUSTED))  # df₁ falls along the table
+    x = np.log(pool.kappa) - np.log(pool.kappa[first])
+    chosen = _window(pool.df1, first, P / _FOR_SIZES)
+    s = float(np.clip(-np.polyfit(x[chosen], np.log(pool.df1[chosen]), 1)[0], _SATURATED, 1.0))
+    deep = min(_DEEPEST, np.log(2.0 * most / pool.df1[first]) / s)
+    below = -np.arange(_STEP, deep + _STEP, _STEP)[::-1]
+    chosen = _window(pool.df1, first, max(P / _FOR_ERRORS, _LEAST))
+    kept = pool.G[..., first:]
+    line, floor = _fitted(x[chosen], np.log(pool.G[..., chosen]), below)
+    if s == _SATURATED:  # a kernel of low rank: all its directions are known, and nothing is left to be learnt
+        line, floor = np.ones_like(line), np.ones_like(floor)
+    middle = np.concatenate([kept[..., :1] * np.sqrt(line * floor), kept], axis=-1)
+    alone = np.concatenate([kept[:1, :, :1] * line[:1], kept[:1]], axis=-1)
+    G, M = np.concatenate([middle, alone]), np.concatenate([pool.M[..., first:], pool.M[:1, :, first:]])
+    grows = s if s > _SATURATED else 0.0
+    df1 = np.concatenate([pool.df1[first] * np.exp(-grows * below), pool.df1[first:]])
+    gap = np.concatenate([grows * df1[: below.size], pool.gap[first:]])
+    t = np.concatenate([pool.log_ridge[first] + below, pool.log_ridge[first:]])
+    kappa = np.concatenate([pool.kappa[first] * np.exp(below), pool.kappa[first:]])
+    functions = Functions.through(t, kappa, df1, gap, G, _below(G, M, kappa, below.size))
+    return Extrapolation(functions, P)
+
+
+def _window(df1: FloatArray, first: int, least: float) -> slice:
+    """Return the nodes of a fit, from the first that is trusted to where df₁ is `least`."""
+    return slice(first, max(first + _FEWEST, int(np.argmax(df1 < least))))
+
+
+def _fitted(x: FloatArray, g: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Fit both ways to continue to log G = g, (copies, targets, nodes); return them at x = `below`."""
+    g = g - g.mean(axis=-1, keepdims=True)
+    a = np.maximum(g @ (x - x.mean()) / np.sum((x - x.mean()) ** 2), 0.0)
+    powers, floors = (grid.ravel() for grid in np.meshgrid(_POWERS, _FLOORS, indexing="ij"))
+
+    def shape(x: FloatArray) -> FloatArray:
+        return np.asarray(floors[:, None] + (1.0 - floors[:, None]) * np.exp(powers[:, None] * x))
+
+    H = np.log(shape(x))
+    H -= H.mean(axis=1, keepdims=True)
+    best = np.argmin(np.sum(H**2, axis=1) - 2.0 * (g @ H.T), axis=-1)
+    return np.exp(a[..., None] * below), shape(below)[best]
+
+
+def _below(G: FloatArray, M: FloatArray, kappa: FloatArray, count: int) -> FloatArray:
+    """Continue M = (1/u) ∫₀ᵘ G du, u = 1/κ, to the `count` nodes below, G a power law between two of them."""
+    u = 1.0 / kappa[: count + 1]
+    rate = np.diff(np.log(G[..., : count + 1])) / np.diff(np.log(u)) + 1.0  # Gu is a power of u, 0 < rate ≤ 1
+    area = -np.diff(G[..., : count + 1] * u) / rate  # of each interval, from the right end of the table to its left
+    whole = M[..., :1] * u[-1] + np.cumsum(area[..., ::-1], axis=-1)[..., ::-1]
+    return np.concatenate([whole / u[:-1], M], axis=-1)
+
+
+def rehearsed(K: FloatArray, Y: FloatArray) -> list[Pool]:
+    """Return the pools of four quarters of the rows, drawn at random; K is kept. A sixteenth of its decomposition."""
+    parts = np.array_split(np.random.default_rng(0).permutation(len(K)), _QUARTERS)
+    return [pool(K[np.ix_(part, part)], Y[part]) for part in parts]
+
+
+def missed(quarters: list[Pool], own: Functions, diagonal: float) -> float:
+    """Return the factor by which bands are to be widened: root mean square of errors over bands in the rehearsal."""
+    P = float(sum(quarter.rows for quarter in quarters))
+    n, N, ridge = np.array([[P / 2.0], [P]]), np.array(np.inf), diagonal * np.array(_RIDGES)
+    truth = curve.errors(own, n, N, ridge).risk[0]
+    squares = []
+    for quarter in quarters:
+        found, apart = continued(quarter, P).errors(Functions.of(quarter), n, N, ridge)
+        width = np.sqrt(curve.spread(found.risk) ** 2 + apart**2)
+        squares.append(np.mean((np.log(found.risk[0] / truth) / np.maximum(width, 1e-6)) ** 2))
+    return float(np.clip(np.sqrt(np.mean(squares)), 1.0, _WIDEST))

@@ -1,0 +1,109 @@
+"""The functions of a pool: identities, leave-one-out by refitting, and the truth where the spectrum is known."""
+
+import numpy as np
+import pytest
+
+from lazyscope.lenses.forecast import curve, pool
+from lazyscope.lenses.forecast.curve import Functions
+from lazyscope.limits.spectral.equivalent import Spectrum, risks
+
+D = 900
+XI = np.arange(1, D + 1.0) ** -1.3
+ENERGY = np.arange(1, D + 1.0) ** -1.8
+
+
+def known(t, xi, energy, noise):
+    """The functions of a population with a known spectrum, written out as sums."""
+    kappa = np.exp(t)
+    missed = kappa / (xi[:, None] + kappa)
+    df1, gap = np.sum(1.0 - missed, axis=0), np.sum(missed * (1.0 - missed), axis=0)
+    G = energy @ missed**2 + noise**2
+    return Functions.through(t, kappa, df1, gap, G[None, None], (energy @ missed + noise**2)[None, None])
+
+
+def gaussian(P, seed, noise=0.0, targets=8):
+    """A pool of Gaussian features with that spectrum, several targets of the same energies and random signs."""
+    rng = np.random.default_rng(seed)
+    phi = rng.standard_normal((P, D))
+    beta = np.sqrt(ENERGY)[:, None] * rng.choice([-1.0, 1.0], (D, targets))
+    X = phi * np.sqrt(XI)
+    return X @ X.T, phi @ beta + noise * rng.standard_normal((P, targets))
+
+
+def test_the_formula_is_that_of_the_deterministic_equivalents():
+    n, N = np.array([20.0, 100.0, 400.0])[:, None, None], np.array([30.0, 100.0, 1000.0, np.inf])[:, None]
+    ridge = np.array([1e-3, 0.1, 3.0])
+    found = curve.errors(known(np.linspace(-16.0, 10.0, 300), XI, ENERGY, 0.3), n, N, ridge)
+    truth = risks(Spectrum(XI, np.ones(D), ENERGY), 0.3, N, n, ridge)
+    assert np.allclose(found.risk[0, 0], truth["risk"] + 0.09, rtol=2e-5)  # splines between nodes
+    assert np.allclose(found.degrees_of_freedom, truth["degrees_of_freedom"], rtol=1e-5)
+    assert np.max(found.residual) < 1e-8
+
+
+def test_without_a_ridge_the_error_is_infinite_at_the_peak_and_finite_beside_it():
+    functions = known(np.linspace(-16.0, 10.0, 300), XI, ENERGY, 0.0)
+    found = curve.errors(functions, np.array(100.0), np.array([50.0, 100.0, 200.0, np.inf]), np.array(0.0)).risk[0, 0]
+    truth = risks(
+        Spectrum(XI, np.ones(D), ENERGY), 0.0, np.array([50.0, 200.0, np.inf]), np.array(100.0), np.array(0.0)
+    )
+    assert found[1] > 1e3 and np.allclose(found[[0, 2, 3]], truth["risk"], rtol=1e-4)
+
+
+def test_leave_one_out_is_what_refitting_gives():
+    K, Y = gaussian(40, 1, targets=2)
+    table = pool.pool(K.copy(), Y)
+    at = len(table.kappa) // 2
+    ridge = np.exp(table.log_ridge[at])
+    errors = []
+    for i in range(40):
+        kept = np.arange(40) != i
+        a = np.linalg.solve(K[np.ix_(kept, kept)] + ridge * np.eye(39), Y[kept])
+        errors.append(Y[i] - K[i, kept] @ a)
+    df2 = table.df1[at] - table.gap[at]
+    assert np.allclose(np.mean(np.square(errors), axis=0) * (40 - df2) / 40, table.G[0, :, at], rtol=1e-8)
+
+
+def test_the_tables_obey_their_identities():
+    table = pool.pool(*gaussian(60, 2, targets=1))
+    x = np.log(table.kappa)
+    inner = slice(30, -30)
+    assert np.allclose(-np.gradient(table.df1, x)[inner], table.gap[inner], rtol=2e-2)  # κ df₁′ = −(df₁ − df₂)
+    assert np.allclose(np.gradient(table.M[0, 0], x)[inner], (table.M - table.G)[0, 0, inner], rtol=0.1, atol=1e-3)
+    assert np.allclose(table.df1 + np.exp(table.log_ridge) / table.kappa, 60.0, rtol=1e-9)
+    assert np.all(np.diff(table.kappa) > 0) and np.all(np.diff(table.df1) < 0)
+
+
+def distance(P, seed, noise):
+    """Root-mean-square relative distance of the forecast, mean over targets, from the truth."""
+    n, N = P * np.array([0.1, 0.4, 1.0])[:, None, None], np.array([50.0, 400.0, np.inf])[:, None]
+    ridge = np.array([1e-2, 1.0])
+    functions = Functions.of(pool.pool(*gaussian(P, seed, noise, targets=24)))
+    truth = risks(Spectrum(XI, np.ones(D), ENERGY), noise, N, n, ridge)["risk"] + noise**2
+    return float(np.sqrt(np.mean((curve.errors(functions, n, N, ridge).risk[0].mean(axis=0) / truth - 1.0) ** 2)))
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_a_pool_of_gaussian_features_tells_the_truth_and_more_rows_tell_it_better(noise):
+    few, many = (np.mean([distance(P, seed, noise) for seed in range(4)]) for P in (60, 480))
+    assert many < 0.03
+    assert many < 0.6 * few  # P^−½ would be 0.35
+
+
+def test_the_jackknife_knows_the_spread_over_pools():
+    sizes = np.array(60.0), np.array(np.inf), np.array(0.1)
+    found = [curve.errors(Functions.of(pool.pool(*gaussian(80, s, 0.3, 1))), *sizes).risk[:, 0] for s in range(60)]
+    spread = np.std([np.log(risk[0]) for risk in found])
+    told = np.sqrt(np.mean([curve.spread(risk[:, None])[0] ** 2 for risk in found]))
+    assert 0.7 < told / spread < 1.4  # 60 pools know a spread to a tenth
+
+
+def test_a_kernel_that_is_not_positive_is_refused():
+    from lazyscope.errors import InvalidParameter
+
+    for K, words in (
+        (-np.eye(30), "positive"),
+        (np.zeros((30, 30)), "not zero"),
+        (np.triu(np.ones((30, 30))), "symmetric"),
+    ):
+        with pytest.raises(InvalidParameter, match=words):
+            pool.decompose(K)
