@@ -37,7 +37,6 @@ Source = Literal["mnist", "digits"]
 Lazy = Literal["RF", "NT"]
 _TITLES: dict[Lazy, str] = {"RF": "Random features", "NT": "Tangent networks; lines: N = ∞"}
 _TEST = 4000  # images at most
-_SURE = 1.7
 _TICKS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -263,7 +262,7 @@ def _frame(axes: Axes, lines: xr.Dataset, dots: xr.Dataset, regime: Lazy) -> Non
         label = f"λ = {ridge:g}"
         if regime == "RF":
             axes.plot(line.width, line.risk, color=colour, label=label)
-            factor = np.exp(_SURE * line.stderr)
+            factor = np.exp(verb.SURE * line.stderr)
             axes.fill_between(line.width, line.risk / factor, line.risk * factor, color=colour, alpha=0.13, linewidth=0)
         else:
             axes.axhline(float(line.risk[0]), color=colour, label=label)

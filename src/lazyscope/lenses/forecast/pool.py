@@ -50,7 +50,7 @@ class Pool:
 
 
 def decompose(K: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return eigenvalues, none negative, and eigenvectors; K is overwritten. About 9P³ flops, 3 matrices of memory."""
+    """Return eigenvalues, none negative, and eigenvectors; K is overwritten. About 9P³ flops and two matrices."""
     from scipy.linalg import LinAlgError, eigh
 
     scale = float(np.max(np.abs(K)))
@@ -61,7 +61,7 @@ def decompose(K: FloatArray) -> tuple[FloatArray, FloatArray]:
         raise InvalidParameter.of("forecast", "gram", "be symmetric", f"an asymmetry of {asymmetry:.3g}")
     try:
         # K.T has Fortran order, so that its memory is used again
-        w, U = eigh(K.T, overwrite_a=True, check_finite=False, driver="evd")
+        w, U = eigh(K.T, overwrite_a=True, check_finite=False, driver="evr")
     except LinAlgError as error:
         raise NotConverged(f"The eigenvalues of the kernel were not found ({error}).") from None
     if w[0] < -_NEGATIVE * w[-1]:
