@@ -49,6 +49,7 @@ TINY = {
     "mnist": MnistPreset(
         "tiny",
         draws=2,
+        pools=2,
         pool=300,
         samples=(60, 120),
         ridges=(1e-2, 1.0),

@@ -55,13 +55,15 @@ def test_other_files_are_refused_in_a_line(folder, spoil, words):
 
 
 def test_pool_training_and_test_images_are_apart():
-    mine, rest, test = mnist.parts(1797, 300, 0)
-    assert len({*mine, *rest, *test}) == len(mine) + len(rest) + len(test) == 1797
+    pools, rest = mnist.parts(1797, 3, 300, 0)
+    assert [len(mine) for mine in pools] == [300] * 3 and len({*np.concatenate([*pools, rest])}) == 1797
 
 
 def test_a_dot_depends_on_its_fields_alone():
     for regime in ("RF", "NT"):
-        one, again, other = (MnistDraw("digits", regime, 300, 50, 20, (0.1,), k).compute()["risk"] for k in (0, 0, 1))
+        one, again, other = (
+            MnistDraw("digits", regime, 1, 300, 50, 20, (0.1,), k).compute()["risk"] for k in (0, 0, 1)
+        )
         assert one == again != other
 
 
@@ -79,6 +81,6 @@ def test_both_gram_matrices_give_the_same_fit():
 
 def test_lines_and_dots_agree_on_digits():
     """Twelve draws at N = 200, n = 100, against a pool of 600: both scatter by some percent."""
-    line = MnistForecast("digits", "RF", 600, (100,), (200.0,), (0.1,)).compute()
-    dots = [MnistDraw("digits", "RF", 600, 100, 200, (0.1,), k).compute()["risk"] for k in range(12)]
+    line = MnistForecast("digits", "RF", 1, 600, (100,), (200.0,), (0.1,)).compute()
+    dots = [MnistDraw("digits", "RF", 1, 600, 100, 200, (0.1,), k).compute()["risk"] for k in range(12)]
     assert abs(np.log(line["risk"].item() / np.mean(dots))) < 0.15

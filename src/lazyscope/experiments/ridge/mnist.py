@@ -1,7 +1,7 @@
 """Double descent on MNIST, forecast from one kernel matrix: even or odd digits, test error against the width N.
 
-The lines are `lazyscope.forecast` of a pool of P images: random features √(2/N) max(⟨w, x⟩, 0), w ~ N(0, I), ‖x‖ = 1,
-at every N; the tangent kernel, N = ∞. The dots are fits on other images: n of them, N neurons, ridge λ of
+The lines are the mean `lazyscope.forecast` of pools of P images: random features √(2/N) max(⟨w, x⟩, 0), w ~ N(0, I),
+‖x‖ = 1, at every N; the tangent kernel, N = ∞. The dots are fits on other images: n of them, N neurons, ridge λ of
 Σ(y − f)² + λ‖a‖², tested on images that neither has seen. Tangent networks of finite width, σ′(⟨w, x⟩)⟨a, x⟩, tend to
 the line of their kernel from above.
 """
@@ -51,24 +51,24 @@ def images(source: Source) -> tuple[FloatArray, FloatArray]:
     return X, np.where(digit % 2 == 0, 1.0, -1.0)
 
 
-def parts(count: int, pool: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the images of the pool, those to train on and those to test on: no two of them overlap."""
+def parts(count: int, pools: int, pool: int, seed: int) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
+    """Return the images of each pool, and all others, for fits: no two of them overlap."""
     order = np.random.default_rng(seed).permutation(count)
-    rest = order[pool:]
-    test = min(_TEST, len(rest) // 3)
-    return order[:pool], rest[test:], rest[:test]
+    return np.split(order[: pools * pool], pools), order[pools * pool :]
 
 
 @dataclass(frozen=True, eq=False)
 class MnistForecast(Draw):
-    """The lines: one pool of images, every width, number of images and ridge."""
+    """The lines: one of several pools of images, every width, number of images and ridge."""
 
     source: Source
     regime: Lazy
+    pools: int
     pool: int
     samples: tuple[int, ...]
     widths: tuple[float, ...]  # none: the kernel, N = ∞
     ridges: tuple[float, ...]
+    number: int = 0
     seed: int = 0
 
     words = "forecast of {0.regime} from {0.pool} images"
@@ -77,7 +77,7 @@ class MnistForecast(Draw):
     def compute(self) -> Row:
         """Return the error (samples, width, ridge) and its standard error by the jackknife, relative."""
         X, y = images(self.source)
-        mine, _, _ = parts(len(X), self.pool, self.seed)
+        mine = parts(len(X), self.pools, self.pool, self.seed)[0][self.number]
         K = _twice(of_rows(X[mine], Activation("relu"), tangent=self.regime == "NT"))
         known = verb.Forecaster.of(Rows(K, y[mine][:, None], None, ""), float(max(self.samples)))
         found = known.at(*np.ix_(self.samples, self.widths or (np.inf,), self.ridges))
@@ -96,6 +96,7 @@ class MnistDraw(Draw):
 
     source: Source
     regime: Lazy
+    pools: int
     pool: int
     samples: int
     width: int
@@ -109,10 +110,11 @@ class MnistDraw(Draw):
     def compute(self) -> Row:
         """Return the mean squared error on the test images, (ridge,)."""
         X, y = images(self.source)
-        _, rest, test = parts(len(X), self.pool, self.seed)
+        _, rest = parts(len(X), self.pools, self.pool, self.seed)
         key = (self.number, self.samples, self.width, len(self.source), self.regime == "NT")
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
-        train = rng.choice(rest, self.samples, replace=False)
+        order = rng.permutation(rest)
+        train, test = order[: self.samples], order[self.samples :][:_TEST]
         with threads_for(0):  # one thread: the last bit depends on how a product is cut
             W = rng.standard_normal((self.width, X.shape[1]))
             fit = _fit_features if self.regime == "RF" else _fit_tangent
@@ -151,9 +153,10 @@ def _dual(K: FloatArray, k: FloatArray, ridges: FloatArray, y: FloatArray) -> Fl
 
 @dataclass(frozen=True)
 class MnistPreset(Preset):
-    """Images of the pool, numbers of training images, ridges, widths of the dots, and draws of each."""
+    """Pools and their images, numbers of training images, ridges, widths of the dots, and draws of each."""
 
     draws: int
+    pools: int
     pool: int
     samples: tuple[int, ...]
     ridges: tuple[float, ...] = (1e-3, 1e-1, 1.0)
@@ -173,22 +176,23 @@ class MnistPreset(Preset):
 
 
 PRESETS = {
-    "quick": MnistPreset("three minutes", draws=3, pool=1000, samples=(200, 400)),
+    "quick": MnistPreset("three minutes", draws=3, pools=3, pool=1000, samples=(200, 400)),
     "paper": MnistPreset(
-        "half an hour", draws=6, pool=2500, samples=(300, 1000, 2000),
+        "half an hour", draws=6, pools=4, pool=2500, samples=(300, 1000, 2000),
         features=(20, 50, 100, 200, 300, 400, 600, 1000, 1500, 2000, 3000, 6000),
     ),
 }  # fmt: skip
 
 
-def _forecast(preset: MnistPreset, regime: Lazy) -> MnistForecast:
+def _forecasts(preset: MnistPreset, regime: Lazy) -> list[MnistForecast]:
     widths = preset.lines if regime == "RF" else ()
-    return MnistForecast(preset.source, regime, preset.pool, preset.samples, widths, preset.ridges)
+    fixed = preset.source, regime, preset.pools, preset.pool, preset.samples, widths, preset.ridges
+    return [MnistForecast(*fixed, number) for number in range(preset.pools)]
 
 
 def _dots(preset: MnistPreset, regime: Lazy) -> list[MnistDraw]:
     return [
-        MnistDraw(preset.source, regime, preset.pool, n, N, preset.ridges, number)
+        MnistDraw(preset.source, regime, preset.pools, preset.pool, n, N, preset.ridges, number)
         for n in preset.samples
         for N in preset.widths(regime)
         for number in range(preset.draws)
@@ -201,7 +205,7 @@ def work(preset: MnistPreset) -> list[Draw]:
 
 
 def _of(preset: MnistPreset, regime: Lazy) -> list[Draw]:
-    return [_forecast(preset, regime), *_dots(preset, regime)]
+    return [*_forecasts(preset, regime), *_dots(preset, regime)]
 
 
 def data(preset: MnistPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
@@ -210,12 +214,18 @@ def data(preset: MnistPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
 
     panels: dict[str, xr.Dataset] = {}
     own = split(rows, [_of(preset, regime) for regime in _TITLES])
-    about = {"source": preset.source, "pool": preset.pool, "draws": preset.draws, "citations": ",".join(verb.CITATIONS)}
+    about = {
+        "source": preset.source,
+        "pools": preset.pools,
+        "pool": preset.pool,
+        "draws": preset.draws,
+        "citations": ",".join(verb.CITATIONS),
+    }
     for regime, part in zip(_TITLES, own, strict=True):
-        lines, widths = _forecast(preset, regime), preset.widths(regime)
+        lines, widths, pools = _forecasts(preset, regime)[0], preset.widths(regime), part[: preset.pools]
         shape = len(preset.samples), len(widths), preset.draws, len(preset.ridges)
-        mean, stderr = over_draws(np.array([row["risk"] for row in part[1:]]).reshape(shape), axis=2)
-        whole = {name: np.asarray(part[0][name]) for name in ("risk", "stderr")}
+        mean, stderr = over_draws(np.array([row["risk"] for row in part[preset.pools :]]).reshape(shape), axis=2)
+        whole = {name: np.mean([row[name] for row in pools], axis=0) for name in ("risk", "stderr")}
         places = [lines.widths.index(float(N)) for N in widths] if regime == "RF" else [0] * len(widths)
         coordinates = {"samples": list(preset.samples), "ridge": list(preset.ridges)}
         dims = ("samples", "width", "ridge")
@@ -247,7 +257,8 @@ def plot(panels: Mapping[str, xr.Dataset]) -> Figure:
                 axes.set_ylim(0.8 * shown.min(), 1.25 * shown.max())
         one = panels["RF dots"].attrs
         handles, labels = frames[0, 0].get_legend_handles_labels()
-        words = f"Even or odd, {one['source']}: forecast from {one['pool']:,} images (lines), fits on others (dots)"
+        lines = f"forecast from {one['pool']:,} images, mean of {one['pools']} such (lines)"
+        words = f"Even or odd, {one['source']}: {lines}; fits on others (dots)"
         figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), title=words)
     return figure
 
