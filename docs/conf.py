@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import lazyscope
-from lazyscope.evidence.reductions import best_of_draws
+from lazyscope.evidence.results import best_of_draws
 
 HERE = Path(__file__).parent
 

@@ -233,8 +233,18 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         options.pop("--regime", None)
         if options.get("--ridge") == "optimal" or "--isotropic" in options:
             options.pop("--surrogate", None)
+    if path == ("limit", "linear"):
+        nt = not {"--surrogate", "--nonlinear", "--inputs", "--isotropic"} & {*options} and rng.random() < 0.2
+        options["--regime"] = "nt" if nt else "rf"
+        if nt and "--activation" in options:
+            options["--activation"] = pick(rng, "relu", "tanh", "erf")
     if "--inputs" in options:
         options["--inputs"] = pick(rng, "sphere", "gaussian" if path[1] == "linear" else "hypercube")
+    if path[1:] == ("multi-index",):
+        if "--link" in options:
+            options["--link"] = pick(rng, "he1", "he2", "he3", "erf", "relu", "abs", "cube")
+        if "--regime" in options:
+            options["--regime"] = "rf" if path[0] == "limit" else some(rng, "rf", "nt")
     if path in (("simulate", "parity"), ("simulate", "monomial")):
         options["--width"] = pick(rng, "2", "4,8", "6")
         options["--regime"] = some(rng, "nt", "quadratic", "randomized", "nn")
@@ -245,8 +255,12 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         for name in ("--alpha", "--init", "--weights", "--isotropic", "--surrogate"):
             options.pop(name, None)
     if path[1:] in (("harmonic",), ("spectral",)):
-        nt = path[1] == "harmonic" and path[0] in ("simulate", "compare") and rng.random() < 0.3
+        nt = path[1] == "harmonic" and rng.random() < 0.3
         options["--regime"] = "nt" if nt else "rf"
+        if nt and path[0] in ("limit", "compare"):
+            least = 2 * int(options.get("--d") or 30)  # the formula's own bound
+            wide = ("inf", f"{least},inf") if path[0] == "limit" else ()
+            options["--width"] = pick(rng, f"{least}", f"{least},{3 * least}", *wide)
         options.pop("--weights", None)
     regimes = (options.get("--regime") or "rf,nt,nn").split(",")
     if path[0] == "limit" and "--activation" in options and path[1] in ("quadratic", "mixture"):

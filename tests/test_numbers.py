@@ -6,8 +6,8 @@ import pytest
 import lazyscope as ls
 from lazyscope.activations import Activation, activation_names
 from lazyscope.evidence.claim import Claim
-from lazyscope.evidence.reductions import best_of_draws
 from lazyscope.evidence.registry import claims, find
+from lazyscope.evidence.results import best_of_draws
 from lazyscope.evidence.run import Run
 from lazyscope.numerics.krylov import solve
 from lazyscope.numerics.quadrature import panels

@@ -41,6 +41,7 @@ from .problems import GaussianMixture as GaussianMixture
 from .problems import HarmonicTarget as HarmonicTarget
 from .problems import LinearLabels as LinearLabels
 from .problems import LinearTarget as LinearTarget
+from .problems import MultiIndex as MultiIndex
 from .problems import QuadraticTarget as QuadraticTarget
 from .problems import RidgeMonomial as RidgeMonomial
 from .problems import SparseParity as SparseParity

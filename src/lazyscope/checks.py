@@ -24,6 +24,8 @@ def real_array(value: Any, owner: str, parameter: str, must: str) -> FloatArray:
     except ValueError:
         raise InvalidParameter.of(owner, parameter, must, "a ragged sequence") from None
     if array.dtype.kind not in "biuf":
+        if any(isinstance(entry, int) and abs(entry) >= 2**63 for entry in array.flat):  # no array of numbers holds it
+            raise InvalidParameter.of(owner, parameter, must, "a number beyond 2^63", "Pass a smaller one.")
         got = f"values of type {array.dtype}"
         raise InvalidParameter.of(owner, parameter, must, got, "Pass real numbers.")
     array = np.array(array, dtype=np.float64)
@@ -90,7 +92,8 @@ def whole_numbers(value: Any, owner: str, parameter: str) -> NDArray[np.int64]:
         raise InvalidParameter.of(owner, parameter, must, f"shape {array.shape}")
     wrong = array[(array != np.floor(array)) | (array < 1) | (array > 2**53)]
     if wrong.size:
-        raise InvalidParameter.of(owner, parameter, must, f"{wrong.flat[0]:g}")
+        advice = "Pass a smaller one." if wrong.flat[0] > 2**53 else ""
+        raise InvalidParameter.of(owner, parameter, must, f"{wrong.flat[0]:g}", advice)
     return array.astype(np.int64)
 
 
@@ -129,7 +132,7 @@ def _numbers(value: Any, owner: str, parameter: str, must: str, advice: str) -> 
 
 @contextmanager
 def arithmetic(what: str) -> Iterator[None]:
-    """Refuse what over- or underflows on the way: neither a warning nor a number made of infinities leaves.
+    """Turn overflow, division by zero and invalid operations inside this block into an error of one line.
 
     >>> with arithmetic("A square"):
     ...     np.array([1e200]) ** 2

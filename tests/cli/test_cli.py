@@ -2,10 +2,8 @@
 
 import csv
 import json
-import os
 import pickle
 import re
-import signal
 import subprocess
 import sys
 import warnings
@@ -19,7 +17,7 @@ from click.testing import CliRunner
 
 import lazyscope as ls
 from lazyscope import experiments
-from lazyscope.cli import main, terminal, verbs
+from lazyscope.cli import main, verbs
 
 COMMANDS = [
     [],
@@ -244,7 +242,10 @@ def test_mistakes_are_one_line_and_exit_code_two(here, args, word):
 
 def test_where_every_regime_is_left_out_the_command_is_refused_in_one_line(here):
     (here / "sigma.csv").write_text("2,1,1,1,1.5\n")
-    assert "Σ = I" in refused("simulate", "mixture", "--sigma", "sigma.csv", "--d", 5, "--width", 4, "--samples", 600)
+    turned = ("simulate", "mixture", "--sigma", "sigma.csv", "--d", 5, "--width", 4, "--samples", 600)
+    assert "Σ = I" in refused(*turned, "--regime", "mf")
+    few = ("simulate", "mixture", "--d", 9, "--activation", "sign", "--width", 50, "--samples", 10)
+    assert "number of features" in refused(*few)  # nt and nn are left out, but that is no news any more
     jumps = ("exact", "mixture", "--d", 9, "--activation", "sign")  # nt and nn are left out
     assert "draws" in refused(*jumps, "--draws", 0)
 
@@ -347,71 +348,6 @@ def test_figures_are_listed():
     assert all("quick: " in line and ("paper: " in line or "full: " in line) for line in lines[1::2])
 
 
-def test_bar_is_shown_to_a_terminal_only(monkeypatch):
-    from lazyscope import progress
-
-    class Screen:
-        encoding = "utf-8"
-
-        def __init__(self, terminal):
-            self.terminal, self.text = terminal, ""
-
-        def isatty(self):
-            return self.terminal
-
-        def write(self, text):
-            self.text += text
-            return len(text)
-
-        def flush(self):
-            pass
-
-    for watched in (False, True):
-        screen = Screen(watched)
-        monkeypatch.setattr(sys, "stderr", screen)
-        monkeypatch.setenv("TERM", "xterm")
-        with terminal.progress_bar():
-            progress.report(1, 3, "RF, N = 45")
-            progress.report(10, 0, "descent, step 10")
-        assert ("descent, step 10" in screen.text) == watched
-
-
-def _lazyscope(*args, **options):
-    command = [sys.executable, "-c", "from lazyscope.cli import main; print('ready', flush=True); main()", *args]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
-    assert process.stdout.readline() == "ready\n"
-    return process
-
-
-def test_a_broken_pipe_is_quiet():
-    process = _lazyscope("limit", "quadratic", "--d", "9", "--rho", "0.1:1:2000")
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.stderr.read() == ""
-    process.stderr.close()
-    process.wait()
-
-
-def test_ctrl_c_is_one_line_and_leaves_no_file(here):
-    process = _lazyscope(
-        "exact", "quadratic", "--regime", "rf", "--width", "900", "--draws", "100000", "--out", "a.csv"
-    )
-    assert re.fullmatch(r"lazyscope: note: [^\n]* about [^\n]* hours\.\n", process.stderr.readline())
-    process.send_signal(signal.SIGINT)
-    assert (process.stderr.read(), process.stdout.read()) == ("lazyscope: interrupted\n", "")
-    assert process.wait(timeout=60) == 130
-    process.stdout.close()
-    process.stderr.close()
-    assert list(here.iterdir()) == []
-
-
-def test_a_terminal_without_greek_letters():
-    process = _lazyscope("limit", "quadratic", "--d", "9", "--rho", "1", env=os.environ | {"PYTHONIOENCODING": "ascii"})
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (0, "")
-    assert "quadratic target, d = 9" in out
-
-
 @pytest.mark.parametrize(
     ("args", "told"),
     [
@@ -423,6 +359,11 @@ def test_a_terminal_without_greek_letters():
 )
 def test_clicks_own_complaints_are_one_line_too(args, told):
     assert told in refused(*args)
+
+
+@pytest.mark.parametrize("command", ["simulate quadratic --regime rf", "simulate linear", "compare quadratic"])
+def test_a_number_that_no_array_holds_is_said_to_be_too_large(command):
+    assert "Got a number beyond 2^63 instead. Pass a smaller one." in refused(*command.split(), "--samples", 10**39)
 
 
 def test_the_default_range_starts_at_one_neuron():

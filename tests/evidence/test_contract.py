@@ -44,5 +44,5 @@ def test_keys_are_unique_and_every_pair_is_complete():
         "exact", lambda c: c.problem is not ls.HarmonicTarget
     )
     # the mean field is learning by descent on any problem: no theorem of this package is its limit
-    limits = pairs("limit", lambda c: "psi1" in c.arguments)
+    limits = pairs("limit", lambda c: "psi2" in c.arguments)
     assert limits == pairs("simulate", lambda c: is_open(c) and c.regime is not ls.MeanField)

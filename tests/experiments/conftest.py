@@ -24,9 +24,13 @@ from lazyscope.experiments.ridge.equivalence import EquivalencePreset
 from lazyscope.experiments.ridge.mnist import MnistPreset
 from lazyscope.experiments.ridge.ridge_snr import RidgeSnrPreset
 from lazyscope.experiments.ridge.wide_ridge import WideRidgePreset
+from lazyscope.experiments.sizes.bridge import BridgePreset
+from lazyscope.experiments.sizes.degrees import DegreesPreset
+from lazyscope.experiments.sizes.scaling_laws import ScalingPreset
 from lazyscope.experiments.wide.interpolation import InterpolationPreset
 from lazyscope.experiments.wide.lazy_to_rich import LazyToRichPreset
 from lazyscope.experiments.wide.mean_field import MeanFieldPreset
+from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.protocols import SGD
 
 _SGD = SGD(steps=150, batch=10, step_sizes=(0.01, 0.02), test=200)
@@ -58,6 +62,18 @@ TINY = {
         source="digits",
     ),
     "digits": DigitsPreset("tiny", draws=3, samples=120, features=(20, 60, 115, 120, 300), network=(1, 2, 3, 5, 16)),
+    "degrees": DegreesPreset("tiny", (12, 60), 100, 12, (75,), dimensions=(30, 1000), points=17),
+    "scaling-laws": ScalingPreset(
+        "tiny",
+        12,
+        laws=(PowerLaw(1.5, 0.75), PowerLaw(1.5, 0.3)),
+        points=9,
+        costs=(1e7, 1e8, 1e9),
+        samples=(40,),
+        widths=(20, 80),
+        terms=200,
+    ),
+    "bridge": BridgePreset("tiny", 20, 60, psi1=(3.0, 10.0), dimensions=(1000, 10_000, 100_000)),
     "coupling": CouplingPreset("tiny", (50, 500), draws=2, samples=8, signs=4),
     "higher-order": HigherOrderPreset("tiny", (50, 500), orders=(2, 3), draws=2, samples=8, repeats=8),
     "landscape": LandscapePreset("tiny", (40, 400), 40, samples=30, signs=2, looks=3, d=4),

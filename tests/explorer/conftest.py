@@ -21,6 +21,10 @@ STATES = [
     ("mixture", {"strength": 0.6, "gamma": 0.5, "activation": "relu", "d": 50}),
     ("mixture", {"levels": "1,2,1", "strength": 1.2, "d": 40}),
     ("descent", {"axis": "psi2", "best": True, "split": False, "nonlinear": 0.4, "activation": "tanh"}),
+    ("degrees", {"e3": 0.3, "activation": "relu3", "d": 57, "samples": 20_000, "learnt": "width", "log": True}),
+    ("degrees", {"regime": "nt", "activation": "tanh", "ridge": 0.0, "infinite": True, "learnt": "width"}),
+    ("degrees", {"regime": "nt", "activation": "gelu", "width": 50}),
+    ("degrees", {"e1": 0.0, "e2": 0.0, "noise": 0.0}),
     ("margin", {"axis": "psi2", "link": "probit", "activation": "erf"}),
     ("beyond", {"activation": "tanh", "alpha": 0.4, "d": 6}),
 ]

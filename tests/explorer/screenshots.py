@@ -15,6 +15,7 @@ SHOTS = [
     ("lazy-or-not", "#quadratic?dots=true", DESK, "light"),
     ("mixture", "#mixture?levels=0,0,0,0.5,0.5,1,2,3&dots=true", DESK, "dark"),
     ("double-descent", "#descent?dots=true", DESK, "light"),
+    ("any-degree", "#degrees?dots=true", DESK, "light"),
     ("max-margin", "#margin?dots=true", DESK, "dark"),
     ("beyond-linear", "#beyond?dots=true", DESK, "light"),
     ("samples", "#beyond?what=samples&draws=2&dots=true", DESK, "light"),

@@ -81,19 +81,23 @@ COMMANDS = [
     ("mixture", {"strength": 0.6, "gamma": 1.0, "d": 50}, "Bayes"),
     ("descent", {"noise": 0.3}, "risk"),
     ("margin", {"psi2": 1.0}, "margin"),
+    ("degrees", {"e3": 0.1, "activation": "relu2", "ridge": 0.1}, "risk against N"),
+    ("degrees", {"regime": "nt", "infinite": True}, "risk against n"),
 ]
 
 
 def output(command):
-    """What a command line of an answer prints, run in this process: only `python -c` and `lazyscope` occur."""
-    *before, last = [shlex.split(part) for part in command.split(" && ")]
-    for words in before:
-        assert words[:2] == ["python", "-c"]
-        exec(words[2], {})
-    assert last[0] == "lazyscope"
-    done = CliRunner().invoke(main, last[1:])
-    assert done.exit_code == 0, done.output
-    return done.stdout
+    """What a command line of an answer prints last, run in this process: only `python -c` and `lazyscope` occur."""
+    printed = ""
+    for words in map(shlex.split, command.split(" && ")):
+        if words[:2] == ["python", "-c"]:
+            exec(words[2], {})
+            continue
+        assert words[0] == "lazyscope"
+        done = CliRunner().invoke(main, words[1:])
+        assert done.exit_code == 0, done.output
+        printed = done.stdout
+    return printed
 
 
 @pytest.mark.parametrize(("view", "state", "name"), COMMANDS)
@@ -121,7 +125,7 @@ def test_the_schema_names_every_endpoint_and_parameter(client):
 
 def test_views_describe_controls_that_their_states_accept(client):
     listed = ViewList.model_validate(client.get("/api/views").json())
-    assert [view.name for view in listed.views] == ["quadratic", "mixture", "descent", "margin", "beyond"]
+    assert [view.name for view in listed.views] == ["quadratic", "mixture", "descent", "degrees", "margin", "beyond"]
     for view in listed.views:
         state = VIEWS[view.name].state
         assert view.text.count(". ") + 1 == 2, f"{view.name} explains itself in two sentences"
@@ -145,6 +149,9 @@ BAD = [
     ("limit/mixture", {"levels": "9,9", "d": "20"}, "positive definite"),
     ("limit/descent", {"activation": "square"}, "b₁"),
     ("limit/descent", {"ridge": "-1"}, "ridge"),
+    ("limit/degrees", {"e2": "1.5"}, "e2"),
+    ("limit/degrees", {"d": "30.5"}, "d"),
+    ("limit/degrees", {"regime": "nt", "activation": "sign"}, "derivative"),
     ("limit/margin", {"link": "callable"}, "link"),
     ("limit/beyond", {"activation": "relu"}, "derivative"),
 ]

@@ -16,8 +16,15 @@ import pytest
 import lazyscope as ls
 from lazyscope.explorer.views import VIEWS
 
-SLIDERS = {"quadratic": "gamma", "mixture": "strength", "descent": "noise", "margin": "signal", "beyond": "alpha"}
-LINES = {"quadratic": 3, "mixture": 4, "descent": 4, "margin": 3, "beyond": 3}
+SLIDERS = {
+    "quadratic": "gamma",
+    "mixture": "strength",
+    "descent": "noise",
+    "degrees": "e2",
+    "margin": "signal",
+    "beyond": "alpha",
+}
+LINES = {"quadratic": 3, "mixture": 4, "descent": 4, "degrees": 4, "margin": 3, "beyond": 3}
 
 
 class Page:
@@ -176,6 +183,30 @@ def test_simulated_dots_arrive_and_lie_on_the_lines(page):
     assert statistics.median(distances) < 2.5, distances  # of Student's t with five degrees of freedom
 
 
+def test_sizes_are_whole_on_a_logarithmic_slider_and_dots_lie_on_both_curves(page):
+    page.open("#degrees?width=120&samples=300&draws=6")
+    tab = page.tab
+    tab.get_by_label("Dimension d", exact=True).focus()
+    for _ in range(3):  # steps of 5 %
+        tab.keyboard.press("ArrowLeft")
+    page.drawn()
+    (d,) = re.findall(r"&d=([^&]*)&", page.query())
+    assert d == tab.get_by_label("Dimension d, as a number").input_value() == "26"
+    page.drop(90)
+    rows = page.rows()
+    for name in ("risk against n", "risk against N"):
+        line = [(float(r["x"]), float(r["y"])) for r in rows if r["kind"] == "limit" and r["name"] == name]
+        dots = [row for row in rows if row["kind"] == "simulate" and row["name"] == name]
+        far = [
+            abs(float(row["y"]) - np.interp(float(row["x"]), *zip(*line, strict=True))) / float(row["stderr"])
+            for row in dots
+        ]
+        assert len(far) == 5 and statistics.median(far) < 2.5, (
+            name,
+            far,
+        )  # of Student's t with five degrees of freedom
+
+
 def test_a_link_restores_the_exact_state(page, browser, server):
     page.open("#descent")
     tab = page.tab
@@ -295,7 +326,7 @@ def test_everything_can_be_reached_by_keyboard_and_has_a_name(page):
     page.open("#quadratic")
     page.tab.keyboard.press("Tab")
     reached = []
-    for _ in range(40):
+    for _ in range(60):  # once around the page, wherever it begins
         page.tab.keyboard.press("Tab")
         reached.append(page.tab.evaluate("document.activeElement.id || document.activeElement.textContent"))
     assert {"drop", "link", "csv", "c-gamma", "c-activation", "Mixture", "Flat"} <= set(reached)
@@ -318,7 +349,7 @@ CONTRAST = """() => {
   }
   const style = getComputedStyle(document.documentElement);
   const paper = light(parts(getComputedStyle(document.body).backgroundColor));
-  const roles = 'rf nt nn bayes risk bias variance train best error margin signs';
+  const roles = 'rf nt nn bayes risk bias variance train best error margin signs degree1 degree2 degree3 degree4';
   for (const role of roles.split(' ')) {
     const hex = style.getPropertyValue('--' + role).trim();
     const found = ratio(light([1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16))), paper);
@@ -335,7 +366,7 @@ def test_it_can_be_read_on_a_phone_and_on_a_projector_in_light_and_dark(page, sc
     tab.emulate_media(color_scheme=scheme)
     tab.set_viewport_size({"width": size[0], "height": size[1]})
     try:
-        for view in ("quadratic", "margin"):
+        for view in ("quadratic", "margin", "degrees"):
             page.open(f"#{view}")
             assert tab.get_attribute("html", "data-theme") == scheme
             assert tab.evaluate("document.scrollingElement.scrollWidth <= innerWidth")

@@ -81,6 +81,28 @@ def test_the_command_of_a_parity_prints_its_dots():
     assert np.ravel(risks).tolist() == expected
 
 
+def test_degrees_are_learnt_as_the_verb_says_and_dots_keep_within_reach():
+    view = VIEWS["degrees"]
+    answer = view.lines(view.state(e3=0.2, activation="relu2", learnt="width", samples=700))
+    shown = {line["name"]: line for line in answer["lines"]}
+    x = np.array(shown["degree 3"]["x"])
+    problem = ls.HarmonicTarget(30, [0.0, 0.5, 0.5, 0.2, 0.0], noise=0.2)
+    found = ls.limit(problem, ls.RandomFeatures("relu2"), width=x, samples=700, ridge=0.01)
+    for degree in (1, 2, 3):
+        np.testing.assert_allclose(shown[f"degree {degree}"]["y"], found.learnt.sel(degree=degree).values, rtol=1e-12)
+    assert "degree 4" not in shown and {mark["x"] for mark in answer["marks"]} == {400.0, 700.0}
+    assert view.plan(view.state(d=300), "simulate").tasks == ()
+    wide = view.plan(view.state(width=10_000), "simulate")
+    assert {task.call.arguments["samples"] for task in wide.tasks} == {1000}  # the curve against N alone
+    assert wide.notes == (("risk against n", "No dots: N = 10000 is above 1500."),)
+    kernel = view.plan(view.state(infinite=True), "simulate")
+    assert {task.call.arguments["width"] for task in kernel.tasks} == {1000} and "in place of ∞" in kernel.notes[0][1]
+    narrow = view.lines(view.state(regime="nt", width=59))
+    assert [line["name"] for line in narrow["lines"]] == ["risk against N"] and narrow["lines"][0]["x"][0] == 60.0
+    assert "N ≥ 2d = 60" in narrow["notes"][0]["message"]
+    assert all(task.call.arguments["width"] >= 60 for task in view.plan(view.state(regime="nt"), "simulate").tasks)
+
+
 def test_what_the_pieces_need_is_refused_before_a_worker_starts():
     view = VIEWS["beyond"]
     with pytest.raises((NoTheorem, InvalidParameter)):

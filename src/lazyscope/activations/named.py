@@ -107,17 +107,17 @@ NAMED: dict[str, Definition] = {
 @cache
 def installed() -> dict[str, Definition]:
     """Return the activations of other installed packages; an entry point's name is the activation's."""
-    found: dict[str, Definition] = {}
+    definitions: dict[str, Definition] = {}
 
     def take(name: str, thing: Any) -> None:
         if not isinstance(thing, Definition):
             must = "be a lazyscope.activations.Definition"
             raise InvalidParameter.of("lazyscope.activations", name, must, type(thing).__name__)
-        if name in NAMED or found.setdefault(name, thing) is not thing:
+        if name in NAMED or definitions.setdefault(name, thing) is not thing:
             raise InvalidParameter.of("lazyscope.activations", name, "have a name of its own", "one that is taken")
 
     plugins.collect(plugins.ACTIVATIONS, take)
-    return found
+    return definitions
 
 
 def definition(name: str) -> Definition | None:

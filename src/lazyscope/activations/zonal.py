@@ -84,20 +84,9 @@ class Zonal:
         Off the diagonal κ is interpolated between ±max|r| in Chebyshev polynomials, to rounding; about fifteen of them
         for ReLU in d = 200.
         """
-        chebyshev = np.polynomial.chebyshev
         N = len(R)
         R.flat[:: N + 1] = 0.0
-        widest = float(np.max(np.abs(R), initial=0.0))
-        if widest > 0.0:
-            count = _NODES if widest < 0.6 else _MORE_NODES
-            nodes = chebyshev.chebpts1(count)
-            series = chebyshev.chebfit(nodes, self.series(widest * nodes), count - 1)
-            series[np.abs(series) < _NEGLIGIBLE * self.second_moment] = 0.0
-            series = np.concatenate([series[:1], np.trim_zeros(series[1:], "b")])  # all zero where b₁ = 0
-            flat = R.reshape(-1)
-            for start in range(0, flat.size, _BLOCK):
-                part = flat[start : start + _BLOCK]
-                part[:] = chebyshev.chebval(part / widest, series)
+        interpolate(self.energies, self.d, R, self.second_moment)
         R.flat[:: N + 1] = self.second_moment
         return R
 
@@ -107,16 +96,41 @@ class Zonal:
         >>> Zonal(1.0, 0.0, 0.0, np.array([0.0, 0.5, 0.25])).series(np.array([0.5]))
         array([0.3125])
         """
-        before, here = np.ones_like(r), r.copy()
-        total = self.energies[0] * before + self.energies[1] * here
-        for k, energy in enumerate(self.energies[2:], start=1):
-            if self.d is None:
-                before, here = here, here * r
-            else:
-                d = self.d
-                before, here = here, ((2.0 * k + d - 2.0) * r * here - k * before) / (k + d - 2.0)
-            total += energy * here
-        return np.asarray(total)
+        return series_of(self.energies, self.d, r)
+
+
+def series_of(energies: FloatArray, d: int | None, r: FloatArray) -> FloatArray:
+    """Σ_k energies[k]·P_k(r), by the recurrence that `Zonal.series` names; at least two energies."""
+    before, here = np.ones_like(r), r.copy()
+    total = energies[0] * before + energies[1] * here
+    for k, energy in enumerate(energies[2:], start=1):
+        if d is None:
+            before, here = here, here * r
+        else:
+            before, here = here, ((2.0 * k + d - 2.0) * r * here - k * before) / (k + d - 2.0)
+        total += energy * here
+    return np.asarray(total)
+
+
+def interpolate(energies: FloatArray, d: int | None, R: FloatArray, whole: float) -> None:
+    """Put Σ_k energies[k]·P_k(r) in place of every r in R, by Chebyshev polynomials between ±max|r|.
+
+    Terms below 10⁻¹⁶ of `whole` are left out. Where max|r| ≥ 0.6 there are more nodes than the series has degrees.
+    """
+    chebyshev = np.polynomial.chebyshev
+    widest = float(np.max(np.abs(R), initial=0.0))
+    if widest > 0.0:
+        count = _NODES if widest < 0.6 else _MORE_NODES
+        nodes = chebyshev.chebpts1(count)
+        series = chebyshev.chebfit(nodes, series_of(energies, d, widest * nodes), count - 1)
+        series[np.abs(series) < _NEGLIGIBLE * whole] = 0.0
+        series = np.concatenate([series[:1], np.trim_zeros(series[1:], "b")])  # all zero where b₁ = 0
+        flat = R.reshape(-1)
+        for start in range(0, flat.size, _BLOCK):
+            part = flat[start : start + _BLOCK]
+            part[:] = chebyshev.chebval(part / widest, series)
+    else:
+        R += float(series_of(energies, d, np.zeros(1))[0])
 
 
 def spectrum(sigma: Activation, d: int) -> tuple[FloatArray, FloatArray, float, float]:
@@ -133,7 +147,14 @@ def spectrum(sigma: Activation, d: int) -> tuple[FloatArray, FloatArray, float, 
     values = sigma(np.sqrt(d) * t)
     energies = (table @ (weights * values)) ** 2
     whole = float(np.sum(weights * values**2 * table[0]))
-    return truncated(energies, whole, d)
+    return truncated(_of_degree(sigma, energies), whole, d)
+
+
+def _of_degree(sigma: Activation, energies: FloatArray) -> FloatArray:
+    """Return the energies of a power, homogeneous and smooth, without what quadrature leaves beyond its degree."""
+    if sigma.degree is None or sigma.kinks:
+        return energies
+    return np.where(np.arange(energies.size) > sigma.degree, 0.0, energies)
 
 
 def tangent_spectrum(sigma: Activation, d: int) -> tuple[FloatArray, FloatArray, float, float]:
@@ -156,7 +177,7 @@ def tangent_spectrum(sigma: Activation, d: int) -> tuple[FloatArray, FloatArray,
     k = j[1:-1]
     below[1:] = (k + d - 2.0) / (2.0 * k + d - 2.0)
     energies[1:] += below * e[: _DEGREE - 1]
-    return truncated(energies, whole, d)
+    return truncated(_of_degree(sigma, energies), whole, d)
 
 
 def truncated(energies: FloatArray, whole: float, d: int) -> tuple[FloatArray, FloatArray, float, float]:
@@ -168,7 +189,8 @@ def truncated(energies: FloatArray, whole: float, d: int) -> tuple[FloatArray, F
     tail = whole - float(np.sum(energies[kept]))
     if tail < 1e-13 * whole:  # a polynomial: what is left is rounding
         tail = 0.0
-    return xi, m[kept], tail, float(np.max(xi[-2:]))
+    rest = energies[~kept] / m[~kept]  # they fall with the degree, two by two where σ is even or odd
+    return xi, m[kept], tail, float(np.max(rest if rest.size > 1 else xi[-2:]))
 
 
 def coefficients(sigma: Activation, d: int, degree: int) -> FloatArray:

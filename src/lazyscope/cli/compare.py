@@ -41,7 +41,7 @@ def _with_limits(question: Question, wanted: output.Wanted, problem: Problem, ma
     """Compare the limits of one regime with simulations, over all sizes."""
     if len(makers) > 1:
         raise InvalidParameter.of(question.owner, "--regime", "name one regime", ",".join(makers))
-    ((word, (run, scalar)),) = runs_of(question, problem, makers, True, options).items()
+    ((word, (run, scalar)),) = runs_of(question, problem, makers, True, options)[0].items()
     check_picture(question, wanted, [run])
     effort.of([(word, run)], options["draws"]).check(question.owner, _FEWER)
     sizes: Any = {name: values[0] if name in scalar else list(values) for name, values in run.sizes.items()}
@@ -62,7 +62,7 @@ def _of_three(question: Question, wanted: output.Wanted, problem: SizedProblem, 
     for verb in ("exact", "simulate"):
         for word, maker in makers.items():
             with suppress(NoTheorem):
-                asked = runs_of(replace(question, verb=verb), problem, {word: maker}, True, options)
+                asked, _ = runs_of(replace(question, verb=verb), problem, {word: maker}, True, options)
                 runs.append((word, asked[word][0]))
     effort.of(runs, options["draws"]).check(question.owner, _FEWER)
     protocols: Any = {

@@ -55,9 +55,9 @@ def figure(
     from lazyscope import experiments
 
     if names:
-        for known, one in experiments.load_all().items():
-            costs = (f"{word}: {size.cost}" for word, size in one.presets.items())
-            click.echo(f"{known:19} {one.title}\n{'':19} {'; '.join(costs)}")
+        for known, entry in experiments.load_all().items():
+            costs = (f"{word}: {size.cost}" for word, size in entry.presets.items())
+            click.echo(f"{known:19} {entry.title}\n{'':19} {'; '.join(costs)}")
         return
     chosen = experiments.load(name)
     if preset not in chosen.presets:
@@ -140,6 +140,6 @@ def _interrupted(ctx: click.Context, plan: str, store: Path) -> NoReturn:
     from lazyscope import sweep
 
     plans = sweep.status(store)[0] if store.exists() else []
-    done = next((f"{one.done} of {one.tasks}" for one in plans if one.plan == plan), "none of the")
+    done = next((f"{status.done} of {status.tasks}" for status in plans if status.plan == plan), "none of the")
     click.echo(f"lazyscope: interrupted; {done} tasks are done and kept, the same command goes on from there", err=True)
     ctx.exit(130)

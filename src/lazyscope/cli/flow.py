@@ -111,10 +111,10 @@ def _with_steps(
     batch, size = options["batch"], options["step_size"]
     samples = np.rint(line.time.values / size).astype(np.int64) * batch
     how = {"step_size": size, "batch": batch, "samples": samples, "seed": options["seed"]}
-    found = finite_step(problem, regime, width=N, **how, **layer)
-    stderr = found.stderr.values if "stderr" in found else np.zeros(samples.size)
-    told = {name: f"{line.attrs[name]}; {found.attrs[name]}" for name in ("claim", "theorem")}
-    return line.assign(finite_step=("time", found.risk.values), finite_step_stderr=("time", stderr)).assign_attrs(
+    predicted = finite_step(problem, regime, width=N, **how, **layer)
+    stderr = predicted.stderr.values if "stderr" in predicted else np.zeros(samples.size)
+    told = {name: f"{line.attrs[name]}; {predicted.attrs[name]}" for name in ("claim", "theorem")}
+    return line.assign(finite_step=("time", predicted.risk.values), finite_step_stderr=("time", stderr)).assign_attrs(
         **told
     )
 
@@ -128,8 +128,8 @@ def _show(result: xr.Dataset) -> None:
         here = result.isel(time=t)
         cells = [f"{float(here.risk.sel(regime=name)):.5f}" for name in names]
         for name in stepped:
-            one = here.sel(regime=name)
-            cells.append(with_error(float(one.finite_step), float(one.finite_step_stderr) or None, 5))
+            at = here.sel(regime=name)
+            cells.append(with_error(float(at.finite_step), float(at.finite_step_stderr) or None, 5))
         if d:
             missing = (here.learned.values < 0.5).tolist()
             cells.append(f"{[*missing, True].index(True)} of {d}")

@@ -63,16 +63,16 @@ def _interpolation(**options: Any) -> None:
     _deliver("interpolation", options, lambda: interpolation(options["n"], options["d"], **how), _thresholds)
 
 
-def _thresholds(found: xr.Dataset) -> tuple[Table, list[str]]:
+def _thresholds(result: xr.Dataset) -> tuple[Table, list[str]]:
     from lazyscope.cli.terminal import size, table, with_error
 
     grid = table("regime", "smallest N that fits", "count of parameters", "transition", left=1)
-    for kind in found.kind.values.tolist():
-        one = found.sel(kind=kind)
-        smallest = float(one.smallest)
-        stderr = float(one.smallest_stderr) if "smallest_stderr" in one else None
+    for kind in result.kind.values.tolist():
+        at = result.sel(kind=kind)
+        smallest = float(at.smallest)
+        stderr = float(at.smallest_stderr) if "smallest_stderr" in at else None
         fits = with_error(smallest, stderr, 2) if smallest < float("inf") else "not in every draw"
-        grid.add_row(kind, fits, size(float(one.threshold)), size(float(one.transition)))
+        grid.add_row(kind, fits, size(float(at.threshold)), size(float(at.transition)))
     return grid, ["transition: over how many N the share of draws that are fitted goes from 0.1 to 0.9."]
 
 
@@ -103,23 +103,23 @@ def _training(owner: str, problem: Any, N: int, scales: list[float], options: di
     effort.steps(count, 24.0 * 100 * problem.d * max(N, 1), what).check(owner, "--draws or a smaller --init")
 
 
-def _scales(found: xr.Dataset) -> tuple[Table, list[str]]:
+def _scales(result: xr.Dataset) -> tuple[Table, list[str]]:
     from lazyscope.cli.terminal import size, table, with_error
 
     names = ("movement", "drift", "distance", "alignment")
     grid = table("α", "risk", "closed form", *names)
-    for alpha in found.alpha.values.tolist():
-        one = found.sel(alpha=alpha)
-        stderr = float(one.end_stderr) if "end_stderr" in one else None
-        last = (f"{float(one[name][-1]):.3g}" for name in names)
-        grid.add_row(size(alpha), with_error(float(one.end), stderr, 4), f"{float(one.exact):.4f}", *last)
-    ends = f"NT, same weights: {float(found.tangent):.4f}; Theorem 3: {float(found.floor):.4f}."
-    return grid, [ends, *(f"{name}: {found[name].attrs['long_name']}." for name in names)]
+    for alpha in result.alpha.values.tolist():
+        at = result.sel(alpha=alpha)
+        stderr = float(at.end_stderr) if "end_stderr" in at else None
+        last = (f"{float(at[name][-1]):.3g}" for name in names)
+        grid.add_row(size(alpha), with_error(float(at.end), stderr, 4), f"{float(at.exact):.4f}", *last)
+    ends = f"NT, same weights: {float(result.tangent):.4f}; Theorem 3: {float(result.floor):.4f}."
+    return grid, [ends, *(f"{name}: {result[name].attrs['long_name']}." for name in names)]
 
 
 # -- the mean field: how N particles approach the best measure -------------------------------------------------------
 
-_PROBLEMS = [word for word, one in declared.questions("simulate").items() if "mf" in one.regimes]
+_PROBLEMS = [word for word, question in declared.questions("simulate").items() if "mf" in question.regimes]
 _SPECIAL: dict[str, dict[str, Any]] = {"linear": {"noise": 0.5}, "labels": {"signal": 4.0}}  # the rest are as usual
 
 
@@ -147,21 +147,21 @@ def _mean_field(**options: Any) -> None:
     _deliver("mean-field", options, lambda: mean_field(problem, **how), _particles)
 
 
-def _particles(found: xr.Dataset) -> tuple[Table, list[str]]:
+def _particles(result: xr.Dataset) -> tuple[Table, list[str]]:
     from lazyscope.cli.terminal import table, with_error
 
     grid = table("N", "risk", "above the best measure")
-    for N in found.particles.values.tolist():
-        one = found.sel(particles=N)
-        stderr = float(one.stderr) if "stderr" in one else None
-        grid.add_row(str(N), with_error(float(one.risk), stderr, 4), f"{float(one.excess):.5f}")
-    word = "certified" if bool(found.certified) else "by the best atoms that were found"
-    lines = [f"best measure: {float(found.minimum):.4f}, duality gap {float(found.gap[-1]):.1e}, {word}."]
-    if "exponent" in found:
-        spread = float(found.exponent_stderr) if "exponent_stderr" in found else None
-        slope = with_error(float(found.exponent), spread, 2)
+    for N in result.particles.values.tolist():
+        at = result.sel(particles=N)
+        stderr = float(at.stderr) if "stderr" in at else None
+        grid.add_row(str(N), with_error(float(at.risk), stderr, 4), f"{float(at.excess):.5f}")
+    word = "certified" if bool(result.certified) else "by the best atoms that were found"
+    lines = [f"best measure: {float(result.minimum):.4f}, duality gap {float(result.gap[-1]):.1e}, {word}."]
+    if "exponent" in result:
+        spread = float(result.exponent_stderr) if "exponent_stderr" in result else None
+        slope = with_error(float(result.exponent), spread, 2)
         lines.append(f"the excess falls like N to the power {slope}.")
-    below, above = f"{float(found.convexity):.1e}", f"{float(found.bump):.2g}"
+    below, above = f"{float(result.convexity):.1e}", f"{float(result.bump):.2g}"
     lines.append(f"between two ends the risk is at least {below} below its chord along mixtures,")
     lines.append(f"and up to {above} above it along the line between their weights.")
     return grid, lines

@@ -87,7 +87,11 @@ def run(
 
 
 def _interrupted(ctx: click.Context, plan: Plan, store: Path) -> NoReturn:
-    done = next((one.done for one in sweeps.status(store)[0] if one.plan == plan.name), 0) if store.exists() else 0
+    done = (
+        next((status.done for status in sweeps.status(store)[0] if status.plan == plan.name), 0)
+        if store.exists()
+        else 0
+    )
     told = f"interrupted; {done} of {len(plan.tasks)} tasks are done and kept, the same command goes on from there"
     click.echo(f"lazyscope: {told}", err=True)
     ctx.exit(130)

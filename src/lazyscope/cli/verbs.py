@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,13 +25,14 @@ from lazyscope.runs import assembly, pictures, verbs
 if TYPE_CHECKING:
     import xarray as xr
 
-_Kept = TypeVar("_Kept", dict[str, Any], list[Any])
 Asked = dict[str, tuple[Run, tuple[str, ...]]]
 """The run of each regime, and which of its sizes are single numbers."""
+LeftOut = dict[str, LazyscopeError]
+"""The regimes that nobody named and that have no result, and why."""
 
 
 class Problems(click.Group):
-    """A group of one command a problem; what there is, is only known when it is asked for."""
+    """A group with one command for each problem; a command is made when it is asked for."""
 
     def __init__(self, verb: Verb, title: str, run: Callable[[Question, dict[str, Any]], None], text: str) -> None:
         super().__init__(verb, help=text)
@@ -65,7 +66,7 @@ def _run(question: Question, options: dict[str, Any]) -> None:
     makers = declared.regimes_of(question, words, options)
     problem = declared.problem_of(owner, question.kind, options)
     draws = 1 if verb == "limit" else whole_number(options["draws"], verb, "draws")
-    asked = runs_of(question, problem, makers, named, options)
+    asked, left_out = runs_of(question, problem, makers, named, options)
     runs = [run for run, _ in asked.values()]
     if not question.columns and len({tuple(run.sizes) for run in runs}) > 1:
         must = "name regimes that take the same sizes, or a single one"
@@ -74,7 +75,9 @@ def _run(question: Question, options: dict[str, Any]) -> None:
     fewer = "--draws or --width" if verb == "exact" else "--samples, --steps, --draws or --width"
     effort.of(((word, run) for word, (run, _) in asked.items()), draws).check(owner, fewer)
     with progress_bar():
-        results = [_best_ridge(runs[0])] if _optimal(options) else _compute(asked, draws, named)
+        results = [_best_ridge(runs[0])] if _optimal(options) else _compute(asked, draws, named, left_out)
+    for word, error in left_out.items():  # only now: a refusal is one line
+        click.echo(f"lazyscope: note: {word} is left out. {error}", err=True)
     if question.columns and isinstance(problem, SizedProblem):
         name = "rho" if verb == "limit" else "width"
         grid = declared.axis(owner, question.kind, name, options[name], problem.d)
@@ -95,11 +98,11 @@ def check_picture(question: Question, wanted: output.Wanted, runs: list[Run]) ->
 
 def runs_of(
     question: Question, problem: Problem, makers: dict[str, Callable[[], Regime]], named: bool, options: dict[str, Any]
-) -> Asked:
-    """Return the runs of the regimes that have a result; refuse, or say which are left out, before any is computed."""
+) -> tuple[Asked, LeftOut]:
+    """Return the runs of the regimes that have a result, and what is left out; refuse where no regime is left."""
     fidelity: Fidelity = "simulate" if question.verb == "compare" else question.verb
     served: Asked = {}
-    left_out: dict[str, LazyscopeError] = {}
+    left_out: LeftOut = {}
     for word, maker in makers.items():
         try:
             regime = maker()
@@ -120,22 +123,15 @@ def runs_of(
         protocol = declared.protocol_of(question.owner, claim, problem, regime, options)
         how = {"method": method, "protocol": protocol, "seed": options.get("seed", 0), "claim": claim}
         served[word] = verbs.run_of(fidelity, problem, regime, sizes, **how)
-    return _noted(served, left_out)
-
-
-def _noted(kept: _Kept, left_out: dict[str, LazyscopeError]) -> _Kept:
-    """Say which regimes are left out; where none is left, refuse with what the first of them lacks."""
-    if not kept:
+    if not served:
         raise next(iter(left_out.values()))
-    for word, error in left_out.items():
-        click.echo(f"lazyscope: note: {word} is left out. {error}", err=True)
-    return kept
+    return served, left_out
 
 
-def _compute(asked: Asked, draws: int, named: bool) -> list[xr.Dataset]:
-    """Return the result of each regime; one outside the hypotheses is left out, unless it was named."""
+def _compute(asked: Asked, draws: int, named: bool, left_out: LeftOut) -> list[xr.Dataset]:
+    """Return the result of each regime; one outside the hypotheses joins those left out, unless it was named."""
     results: list[xr.Dataset] = []
-    left_out: dict[str, LazyscopeError] = {}
+    refused: LeftOut = {}
     for word, (run, scalar) in asked.items():
         try:
             of_sizes = assembly.answer(run, draws, scalar) if run.sizes else None
@@ -143,21 +139,25 @@ def _compute(asked: Asked, draws: int, named: bool) -> list[xr.Dataset]:
         except NoTheorem as error:
             if named:
                 raise
-            left_out[word] = error
+            refused[word] = error
         except LazyscopeError:
-            if left_out and not results:  # a problem that nobody serves is the first thing to mend
+            if refused and not results:  # a problem that nobody serves is the first thing to mend
                 break
             raise
-    return _noted(results, left_out)
+    if not results:
+        raise next(iter(refused.values()))
+    left_out |= refused
+    return results
 
 
 def _optimal(options: dict[str, Any]) -> bool:
-    return "psi1" in options and str(options.get("ridge")).strip() == "optimal"
+    """Whether a limit is asked for at its best ridge; the other verbs fit given ones."""
+    return "draws" not in options and str(options.get("ridge")).strip() == "optimal"
 
 
 def _best_ridge(run: Run) -> xr.Dataset:
-    ratios = {name: run.sizes[name] for name in ("psi1", "psi2")}
-    sizes = {name: values[0] if len(values) == 1 else [*values] for name, values in ratios.items()}
+    given = {name: values for name, values in run.sizes.items() if name != "ridge"}
+    sizes = {name: values[0] if len(values) == 1 else [*values] for name, values in given.items()}
     return optimal_ridge(run.problem, run.regime, **sizes)
 
 

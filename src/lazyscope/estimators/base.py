@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray, real_number, whole_number
@@ -81,6 +82,25 @@ class FirstLayer:
         values = self.sigma.at(self.preactivations(X))
         values *= values.dtype.type(1.0 / sqrt(self.width))
         return values
+
+
+class NeuronsOnRows(BaseEstimator):
+    """An estimator with a random first layer, whose inputs are rows of X, dense or sparse."""
+
+    def _drawn(self, X: Any, weights: FloatArray | None = None) -> FirstLayer:
+        """Return the first layer that the parameters of the estimator ask for."""
+        given = {name: getattr(self, name) for name in ("width", "activation", "scale", "bias", "random_state")}
+        return FirstLayer.draw(X, **given, weights=weights, owner=type(self).__name__)
+
+    def _inputs(self, X: Any) -> Any:
+        """Return checked inputs for an estimator that has been fitted."""
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
 
 def product(X: Array, W: Array) -> Array:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
 
-from lazyscope.estimators.base import Array, FirstLayer
+from lazyscope.estimators.base import Array, NeuronsOnRows
 
 
-class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuronsOnRows):
     """Features σ(⟨w_i, x⟩ + b_i)/√N of random neurons, i = 1 … N.
 
     Inner products of two feature vectors tend to the kernel E σ(⟨w, x⟩ + b)σ(⟨w, x′⟩ + b) as N grows.
@@ -62,21 +62,15 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def fit(self, X: Any, y: Any = None) -> RandomFeatureMap:
         """Draw the weights for inputs of this size; `y` is ignored."""
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        self.layer_ = FirstLayer.draw(
-            X, width=self.width, activation=self.activation, scale=self.scale, bias=self.bias,
-            random_state=self.random_state, owner=type(self).__name__,
-        )  # fmt: skip
+        self.layer_ = self._drawn(X)
         self._n_features_out = self.layer_.width
         return self
 
     def transform(self, X: Any) -> Array:
         """Return the features, (n, N), in the precision of X; 2ndN flops."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        return self.layer_.features(X)
+        return self.layer_.features(self._inputs(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

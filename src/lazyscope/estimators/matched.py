@@ -20,15 +20,12 @@ import numpy as np
 
 from lazyscope.activations.derivatives import taylor_coefficients
 from lazyscope.checks import FloatArray
-from lazyscope.errors import NotConverged
 from lazyscope.estimators.base import Array
 from lazyscope.numerics.losses import as_loss
-from lazyscope.progress import report
 from lazyscope.protocols import NoisySGD
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.moments import MomentPair, moment_matched
-
-_LOST = 1e4  # times the loss at the start: no noise brings that back
+from lazyscope.training.taylor.randomized import noisy_sgd
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,38 +64,22 @@ class MatchedPairs:
         self, X: FloatArray, y: FloatArray, protocol: NoisySGD, rng: np.random.Generator
     ) -> tuple[Array, FloatArray]:
         """Return w, (m/2, d), and the loss of each step; 8·batch·m·d flops a step."""
-        model, k, n = self.model.in_precision(np.float32), self.pair.k, len(X)
+        model, n = self.model.in_precision(np.float32), len(X)
         shuffled = rng.permutation(n)
-        X, y, batch = X[shuffled].astype(np.float32), y[shuffled], min(protocol.batch, n)
+        X, y = X[shuffled].astype(np.float32), y[shuffled]
         loss, signs, pairs = as_loss(protocol.loss or "square", "NoisySGD"), self.signs.astype(np.float32), model.m // 2
         U = model.W0[:pairs] @ X.T
-        unit = model.m ** (-0.5 / k) / model.Bx
-        rate = protocol.step_size * model.m ** (1.0 - 1.0 / k) / model.Bx**2
-        w = (protocol.start * unit / sqrt(model.d) * rng.standard_normal((pairs, model.d))).astype(np.float32)
-        velocity, trace = np.zeros_like(w), np.empty(protocol.steps)
-        for step in range(protocol.steps):
-            begin = min(step * batch % n, n - batch)
-            part = slice(begin, begin + batch)
+
+        def gradient(w: Array, part: slice) -> tuple[Array, float]:
             v = w @ X[part].T
-            f, slopes = np.zeros(batch), np.zeros_like(v)
-            with np.errstate(over="ignore", invalid="ignore"):  # what diverges is said below
-                for sign in (1, -1):
-                    z = self.pair.draw(pairs, sign, rng).astype(np.float32)[:, None]
-                    value, slope = taylor_coefficients(model.sigma, U[:, part] + z * v, 1)
-                    f += sign * (signs @ value)
-                    slopes += sign * z * slope
-                gradient = (slopes * signs[:, None] * loss.slope(y[part], f).astype(np.float32)) @ X[part] / batch
-                trace[step] = float(np.mean(loss.value(y[part], f)))
-            if not np.isfinite(trace[step]) or trace[step] > _LOST * max(1.0, trace[0]):
-                raise NotConverged(
-                    f"Training diverged at step {step} of {protocol.steps}. Pass a smaller learning_rate than "
-                    f"{protocol.step_size:g}."
-                )
-            share = protocol.rate(step)
-            velocity *= protocol.momentum
-            velocity -= np.float32(share * rate * (1.0 - protocol.momentum)) * gradient
-            w += velocity
-            w += np.float32(share * protocol.noise * unit / sqrt(model.d)) * rng.standard_normal(w.shape, np.float32)
-            if step % 50 == 0:
-                report(step, protocol.steps, f"step {step}, loss {trace[step]:.4f}")
-        return w, trace
+            f, slopes = np.zeros(v.shape[1]), np.zeros_like(v)
+            for sign in (1, -1):
+                z = self.pair.draw(pairs, sign, rng).astype(np.float32)[:, None]
+                value, slope = taylor_coefficients(model.sigma, U[:, part] + z * v, 1)
+                f += sign * (signs @ value)
+                slopes += sign * z * slope
+            total = (slopes * signs[:, None] * loss.slope(y[part], f).astype(np.float32)) @ X[part] / v.shape[1]
+            return total, float(np.mean(loss.value(y[part], f)))
+
+        smaller = f"learning_rate than {protocol.step_size:g}"
+        return noisy_sgd(model, pairs, self.pair.k, n, gradient, protocol, rng, smaller)

@@ -9,12 +9,10 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lazyscope.checks import FloatArray, real_number, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.estimators.base import FirstLayer, blocks, generator, input_scale, ridges_of, sample_weights
+from lazyscope.estimators.base import NeuronsOnRows, blocks, generator, input_scale, ridges_of, sample_weights
 from lazyscope.estimators.labels import LabelledMixin, signs
 from lazyscope.estimators.tangent import Tangent
 from lazyscope.estimators.tangent_ridge import FEW, TangentFit, cg_fit, direct_fit, primal_fit
@@ -23,7 +21,7 @@ from lazyscope.estimators.targets import TargetsMixin
 _SOLVERS = ("auto", "primal", "direct", "cg")
 
 
-class _NeuralTangent(BaseEstimator):
+class _NeuralTangent(NeuronsOnRows):
     """What regression and classification share: fit targets Y, (n, k), and evaluate f, (n, k)."""
 
     def __init__(
@@ -60,10 +58,7 @@ class _NeuralTangent(BaseEstimator):
         if tol <= 0:
             raise InvalidParameter.of(owner, "tol", "be positive", f"{tol:g}")
         X = X.astype(np.float64, copy=False)
-        self.layer_ = FirstLayer.draw(
-            X, width=self.width, activation=self.activation, scale=self.scale, bias=self.bias,
-            random_state=self.random_state, weights=v, owner=owner,
-        )  # fmt: skip
+        self.layer_ = self._drawn(X, v)
         if not self.layer_.sigma.has_derivative:
             must = "have a derivative that is a function: the tangent model is built on σ′"
             raise InvalidParameter.of(owner, "activation", must, self.layer_.sigma.name, 'Use "tanh" or "erf".')
@@ -95,19 +90,12 @@ class _NeuralTangent(BaseEstimator):
         self._V, self._constants = fit.V, fit.constants
 
     def _values(self, X: Any) -> FloatArray:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        X = X.astype(np.float64, copy=False)
+        X = self._inputs(X).astype(np.float64, copy=False)
         parts = []
         for part in blocks(X.shape[0], 2 * self.layer_.width):
             tangent = self._tangent(X[part])
             parts.append(np.stack([tangent.forward(V) for V in self._V], axis=1))
         return np.asarray(np.concatenate(parts) + self._constants)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class NeuralTangentRegressor(TargetsMixin, _NeuralTangent):

@@ -156,7 +156,7 @@ class RandomFeaturesClassifier(LabelledMixin, SecondLayer):
         from lazyscope.numerics.hard_margin import solve
 
         seen = slice(None) if v is None else v > 0
-        self.layer_ = self._draw(X, v)
+        self.layer_ = self._drawn(X, v)
         U, Y = in_doubles(self.layer_, X[seen]), Y[seen]
         N, size = U.shape[1], float(np.sqrt(np.mean(np.sum(U * U, axis=1)))) if self.fit_intercept else 0.0
         margins = [solve(np.column_stack([U, np.full(len(U), size)]) * y[:, None]) for y in Y.T]

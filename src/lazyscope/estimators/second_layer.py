@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.estimators.base import FirstLayer, blocks, product, ridges_of
+from lazyscope.estimators.base import FirstLayer, NeuronsOnRows, blocks, product, ridges_of
 from lazyscope.numerics.ridge import Block, Moments, Solved, from_rows
 
 
-class SecondLayer(BaseEstimator):
+class SecondLayer(NeuronsOnRows):
     """What regression and classification share: fit targets Y, (n, k), and evaluate f, (n, k)."""
 
     def __init__(
@@ -36,15 +34,9 @@ class SecondLayer(BaseEstimator):
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
-    def _draw(self, X: Any, v: FloatArray | None) -> FirstLayer:
-        return FirstLayer.draw(
-            X, width=self.width, activation=self.activation, scale=self.scale, bias=self.bias,
-            random_state=self.random_state, weights=v, owner=type(self).__name__,
-        )  # fmt: skip
-
     def _fit_ridge(self, X: Any, Y: FloatArray, v: FloatArray | None) -> None:
         ridges = ridges_of(self.ridge, type(self).__name__)
-        self.layer_ = layer = self._draw(X, v)
+        self.layer_ = layer = self._drawn(X, v)
         (n, _), N = X.shape, layer.width
         smaller = min(n, N)
         fits_in_memory(
@@ -62,7 +54,7 @@ class SecondLayer(BaseEstimator):
         """Add samples to those already seen, and solve again."""
         ridges = ridges_of(self.ridge, type(self).__name__)
         if not hasattr(self, "_moments"):
-            self.layer_ = self._draw(X, v)
+            self.layer_ = self._drawn(X, v)
             self._moments = Moments(bool(self.fit_intercept))
         for Phi, part, weight in self._blocks(self.layer_, X, Y, v):
             self._moments.add(Phi, part, weight)
@@ -81,8 +73,7 @@ class SecondLayer(BaseEstimator):
 
     def _values(self, X: Any) -> FloatArray:
         """Return f at the rows of X for the best ridge, (n, k), in blocks."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._inputs(X)
         a, c = self._coefficients[:, self._best], self._constants[self._best]
         a = a.astype(X.dtype, copy=False)
         parts = [product(self.layer_.features(X[part]), a.T) for part in blocks(X.shape[0], len(a))]
@@ -90,19 +81,13 @@ class SecondLayer(BaseEstimator):
 
     def _path_values(self, X: Any) -> FloatArray:
         """Return f for every ridge, (R, n, k)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._inputs(X)
         N, R, k = self._coefficients.shape
         flat = self._coefficients.reshape(N, R * k)
         flat = flat.astype(X.dtype, copy=False)
         parts = [product(self.layer_.features(X[part]), flat.T) for part in blocks(X.shape[0], N + R * k)]
         values = np.concatenate(parts).reshape(X.shape[0], R, k) + self._constants
         return np.ascontiguousarray(values.transpose(1, 0, 2))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def in_doubles(layer: FirstLayer, X: Any) -> FloatArray:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lazyscope.evidence import reductions
-from lazyscope.evidence.reductions import Reduction
+from lazyscope.evidence import results
+from lazyscope.evidence.results import Reduction
 from lazyscope.evidence.work import Row
 from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
 from lazyscope.protocols import TrainingProtocol
@@ -32,12 +32,12 @@ def always(problem: Any, regime: Any) -> bool:
 
 
 def nonlinear_features(problem: Any, regime: Any) -> bool:
-    """Serve features that are σ(⟨w, x⟩) indeed, not the noisy linear ones."""
+    """Serve nonlinear features σ(⟨w, x⟩), and not their noisy linear surrogate."""
     return not regime.surrogate
 
 
 def isotropic_features(problem: Any, regime: Any) -> bool:
-    """Serve isotropic weights and features that are σ(⟨w, x⟩) indeed."""
+    """Serve isotropic weights with nonlinear features σ(⟨w, x⟩)."""
     return regime.weights is None and not getattr(regime, "surrogate", False)
 
 
@@ -123,7 +123,7 @@ class Claim:
     protocol: type[TrainingProtocol] | None = None
     settle: Callable[[Run], Run] = unchanged
     dims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    reduce: Reduction = reductions.with_reports
+    reduce: Reduction = results.with_reports
     tolerance: float = 1e-4
     scale_free: bool = True
     sizes: Mapping[str, float] = field(default_factory=dict)
@@ -131,6 +131,10 @@ class Claim:
     def __post_init__(self) -> None:
         if self.fidelity == "limit":  # a theorem is a function of its sizes: arrays cost it nothing
             object.__setattr__(self, "arrays", self.arguments)
+
+    def follows(self, protocol: TrainingProtocol | None) -> bool:
+        """Return whether this is trained, by a protocol of this kind."""
+        return self.protocol is not None and isinstance(protocol, self.protocol)
 
     @property
     def key(self) -> str:

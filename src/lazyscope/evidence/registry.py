@@ -24,9 +24,11 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
     "limit": (
         "lazyscope.limits.quadratic",
         "lazyscope.limits.mixture",
+        "lazyscope.limits.multi_index",
         "lazyscope.limits.ridge.regression",
         "lazyscope.limits.margin.classifier",
         "lazyscope.limits.spectral.harmonic",
+        "lazyscope.limits.spectral.linear_tangent",
     ),
     "exact": (
         "lazyscope.population.projector",
@@ -37,6 +39,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.population.network",
         "lazyscope.population.bayes",
         "lazyscope.population.harmonic",
+        "lazyscope.population.harmonic_tangent",
     ),
     "simulate": (
         "lazyscope.training.linear.features",
@@ -121,7 +124,7 @@ def claims(fidelity: Fidelity | None = None) -> tuple[Claim, ...]:
     >>> {claim.regime.label for claim in claims() if claim.fidelity == "limit"} >= {"RF", "NT", "NN"}
     True
     """
-    return tuple(claim for one in _MODULES if fidelity in (None, one) for claim in _asked(one))
+    return tuple(claim for verb in _MODULES if fidelity in (None, verb) for claim in _asked(verb))
 
 
 def find(fidelity: Fidelity, problem: Problem, regime: Regime, method: str | None = None) -> Claim:

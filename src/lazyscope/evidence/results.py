@@ -1,18 +1,31 @@
-"""Labelled results: an xarray Dataset that says where every number comes from."""
+"""Results: how the draws of a run become one, and the labelled Dataset that says where every number comes from."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lazyscope.evidence.claim import Claim
+import numpy as np
+
+from lazyscope.errors import NotConverged
 from lazyscope.files import jsonable
 from lazyscope.problems.base import GaussianProblem, Problem
+from lazyscope.protocols import SGD
 from lazyscope.regimes import Regime
 
 if TYPE_CHECKING:
     import xarray as xr
+    from numpy.typing import NDArray
+
+    from lazyscope.evidence.claim import Claim
+    from lazyscope.evidence.run import Run
+
+Variable = tuple[tuple[str, ...], Any]
+"""Names of the axes, and values."""
+
+Reduction = Callable[["Run", Mapping[str, Variable]], dict[str, Variable]]
+"""From the variables of all draws, each with the axis `draw`, to those of the result."""
 
 LONG_NAMES = {
     "rho": "N/d, neurons per dimension",
@@ -63,9 +76,121 @@ LONG_NAMES = {
 }
 
 
+def _over_draws(dims: tuple[str, ...], values: NDArray[Any]) -> tuple[tuple[str, ...], Any, Any]:
+    """Return the axes that are left, the mean over draws and its standard error, which is None from a single draw."""
+    axis = dims.index("draw")
+    draws = values.shape[axis]
+    left = tuple(name for name in dims if name != "draw")
+    error = values.std(axis=axis, ddof=1) / np.sqrt(draws) if draws > 1 else None
+    return left, values.mean(axis=axis), error
+
+
+def _of_each_draw(dims: tuple[str, ...], values: NDArray[Any]) -> Variable:
+    """Return the values with the axis `draw` last."""
+    left = tuple(name for name in dims if name != "draw")
+    return (*left, "draw"), np.moveaxis(values, dims.index("draw"), -1)
+
+
+def stderr_name(name: str) -> str:
+    """Return the name of a variable's standard error: `stderr` for the risk.
+
+    >>> stderr_name("risk"), stderr_name("bias")
+    ('stderr', 'bias_stderr')
+    """
+    return "stderr" if name == "risk" else f"{name}_stderr"
+
+
+def averaged(run: Run, table: Mapping[str, Variable]) -> dict[str, Variable]:
+    """Average every variable, with its standard error beside it from two draws on; of the risk keep each draw, too."""
+    variables: dict[str, Variable] = {}
+    for name, (dims, values) in table.items():
+        left, mean, error = _over_draws(dims, values)
+        variables[name] = (left, mean)
+        if error is not None:
+            variables[stderr_name(name)] = (left, error)
+            if name == "risk":
+                variables["risk_draws"] = _of_each_draw(dims, values)
+    return variables
+
+
+def traced(run: Run, table: Mapping[str, Variable]) -> dict[str, Variable]:
+    """Average, without a standard error for each point of the trace."""
+    variables = averaged(run, table)
+    variables.pop("trace_stderr", None)
+    return variables
+
+
+def with_reports(run: Run, table: Mapping[str, Variable]) -> dict[str, Variable]:
+    """Average the risk, with its standard error; what a solver reports is kept draw by draw."""
+    return _risk(table["risk"], best=False) | _reports(table)
+
+
+def best_of_draws(run: Run, table: Mapping[str, Variable]) -> dict[str, Variable]:
+    """Keep the lowest risk: the draws are restarts of a minimisation. Refuse a best draw that was still falling.
+
+    Other draws may have stopped where they like: they are above it.
+    """
+    if "converged" in table:
+        risk, converged, gain = (table[name][1] for name in ("risk", "converged", "gain"))  # (width, draw)
+        best = np.argmin(risk, axis=1)[:, None]
+        falling = np.take_along_axis(converged, best, axis=1) == 0
+        if np.any(falling):
+            most = float(np.max(np.take_along_axis(gain, best, axis=1)[falling]))
+            raise NotConverged(
+                f"The descent still gained {most:.1e} of the risk when its steps ended (tolerance 1e-05), in the best "
+                f"of {risk.shape[1]} draws. Use a smaller width, or another seed."
+            )
+    return _risk(table["risk"], best=True) | _reports(table)
+
+
+def _risk(risk: Variable, best: bool) -> dict[str, Variable]:
+    dims, values = risk
+    left, mean, error = _over_draws(dims, values)
+    variables: dict[str, Variable] = {"risk": (left, values.min(axis=dims.index("draw")) if best else mean)}
+    if error is not None:
+        if not best:
+            variables["stderr"] = (left, error)
+        variables["risk_draws"] = _of_each_draw(dims, values)
+    return variables
+
+
+def _reports(table: Mapping[str, Variable]) -> dict[str, Variable]:
+    variables: dict[str, Variable] = {}
+    for name, (dims, values) in table.items():
+        if name == "risk":
+            continue
+        left, mean, error = _over_draws(dims, values)
+        single = name == "train" or error is None
+        variables[name] = (left, mean) if single else _of_each_draw(dims, values)
+    return variables
+
+
+def best_step_size(run: Run, table: Mapping[str, Variable]) -> dict[str, Variable]:
+    """Average the traces of SGD, and keep at each width the step size whose mean risk at the end is lowest."""
+    assert isinstance(run.protocol, SGD)  # the claims that use this follow SGD
+    trace, tested = table["trace"][1], table["tested"][1]  # (draw, width, step size, samples), (draw, width, step size)
+    final = trace[..., -1].mean(axis=0)
+    lost = np.all(np.isinf(final), axis=1)
+    if np.any(lost):
+        where = f"N = {run.widths[int(np.argmax(lost))]}, in one draw or another"
+        raise NotConverged(
+            f"SGD diverged at {where}, with every step size of {run.protocol.step_sizes}. "
+            "Pass protocol=SGD(step_sizes=…) with smaller ones."
+        )
+    best = np.argmin(final, axis=1)
+    here = np.arange(len(best))
+    variables = _risk((("width", "draw"), trace[:, here, best, -1].T), best=False)
+    variables["tested"] = (("width",), tested[:, here, best].mean(axis=0))
+    variables["step_size_best"] = (("width",), np.array(run.protocol.step_sizes)[best])
+    variables["trace"] = (("width", "samples"), trace[:, here, best].mean(axis=0))
+    variables["risk_by_step"] = (("width", "step_size"), final)
+    variables["diverged"] = (("width", "step_size"), ~np.isfinite(final))
+    return variables
+
+
 def dataset(
-    coordinates: Mapping[str, tuple[tuple[str, ...], Any]],
-    variables: Mapping[str, tuple[tuple[str, ...], Any]],
+    coordinates: Mapping[str, Variable],
+    variables: Mapping[str, Variable],
     *,
     claim: Claim,
     problem: Problem,
@@ -79,7 +204,7 @@ def dataset(
 
     names = LONG_NAMES | ({"risk": "risk (1 = best constant)"} if isinstance(problem, GaussianProblem) else {})
 
-    def labelled(some: Mapping[str, tuple[tuple[str, ...], Any]]) -> dict[str, Any]:
+    def labelled(some: Mapping[str, Variable]) -> dict[str, Any]:
         """Add the long names at once: to look up each variable afterwards takes longer than all the rest."""
         return {name: (*value, {"long_name": names[name]} if name in names else {}) for name, value in some.items()}
 

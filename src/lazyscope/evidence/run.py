@@ -44,8 +44,8 @@ class Run(Work):
     claim: Claim = field(init=False, repr=False, metadata={"stored": False})
 
     def __post_init__(self, known: Claim | None) -> None:
-        found = known or find(self.fidelity, self.problem, self.regime, self.method)
-        object.__setattr__(self, "claim", found)
+        claim = known or find(self.fidelity, self.problem, self.regime, self.method)
+        object.__setattr__(self, "claim", claim)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle all but the claim, which the receiver looks up."""

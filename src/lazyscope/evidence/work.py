@@ -13,7 +13,7 @@ Row = dict[str, NDArray[Any]]
 
 
 class Work(ABC):
-    """Some frozen dataclass whose numbers depend on its fields alone: not on the order, nor on who computes it.
+    """A frozen dataclass whose numbers depend on its fields alone: not on the order of work, nor on the machine.
 
     A subclass says how to compute itself; a sweep can then run and store it (`lazyscope.sweep`). A subclass in another
     package is known to a store as soon as it is imported.

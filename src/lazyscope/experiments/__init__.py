@@ -30,11 +30,11 @@ def load(name: str | None) -> AnyExperiment:
     lazyscope.errors.InvalidParameter: The NAME parameter of lazyscope figure must be fig1, fig2, fig3, ...
     """
     file = str(name).replace("-", "_")
-    found = _in_module(_modules()[file]) if file in _modules() else None
-    if found is None:
-        found = next((other for other in _others() if other.name == name), None)
-    if found is not None and found.name == name:
-        return found
+    experiment = _in_module(_modules()[file]) if file in _modules() else None
+    if experiment is None:
+        experiment = next((other for other in _others() if other.name == name), None)
+    if experiment is not None and experiment.name == name:
+        return experiment
     *others, last = load_all()
     must = f"be {', '.join(others)} or {last}"
     raise InvalidParameter.of("lazyscope figure", "NAME", must, "none" if name is None else repr(name))
@@ -46,8 +46,11 @@ def load_all() -> dict[str, AnyExperiment]:
     >>> list(load_all())[:3]
     ['fig1', 'fig2', 'fig3']
     """
-    own = [found for module in _modules().values() if (found := _in_module(module)) is not None]
-    return {one.name: one for one in [*sorted(own, key=lambda one: one.place), *_others()]}
+    own = [experiment for module in _modules().values() if (experiment := _in_module(module)) is not None]
+    return {
+        experiment.name: experiment
+        for experiment in [*sorted(own, key=lambda experiment: experiment.place), *_others()]
+    }
 
 
 @cache
@@ -55,10 +58,10 @@ def _modules() -> dict[str, str]:
     """Return the modules of the sub-folders by the names of their files; none is imported."""
 
     def below(path: str, prefix: str) -> Iterator[tuple[str, str]]:
-        for found in pkgutil.iter_modules([path]):
-            yield found.name, f"{prefix}.{found.name}"
-            if found.ispkg and found.name != "frame":
-                yield from below(f"{path}/{found.name}", f"{prefix}.{found.name}")
+        for module in pkgutil.iter_modules([path]):
+            yield module.name, f"{prefix}.{module.name}"
+            if module.ispkg and module.name != "frame":
+                yield from below(f"{path}/{module.name}", f"{prefix}.{module.name}")
 
     return dict(below(__path__[0], __name__))
 

@@ -94,7 +94,7 @@ def _views() -> ViewList:
 
 
 class Answers:
-    """Answers of late, as they were sent: a slider that goes back and forth, or a class of fifty, asks again."""
+    """The latest answers, kept as they were sent: a slider that goes back and forth asks for them again."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[State, bytes] = OrderedDict()
@@ -148,17 +148,17 @@ async def _dots(request: Request, view: View, state: State, fidelity: Drawn) -> 
     plan = await _planned(request, view, state, [fidelity])
     jobs: Jobs = request.app.state.jobs
     job = jobs.submit(_order(view, state, [fidelity]))
-    found: dict[str, list[Any]] = {"dots": [], "note": []}
+    events: dict[str, list[Any]] = {"dots": [], "note": []}
     leaving = asyncio.create_task(_gone(request, lambda: jobs.cancel(job)))
     try:
         async for event, data in jobs.read(job):
-            if event in found:
-                found[event].append(data)
+            if event in events:
+                events[event].append(data)
             elif event == "error":
                 raise HTTPException(503, data["error"])
     finally:
         leaving.cancel()
-    whole: dict[str, Any] = {"dots": found["dots"], "notes": found["note"]}
+    whole: dict[str, Any] = {"dots": events["dots"], "notes": events["note"]}
     whole |= {"command": plan[0].command, "python": plan[0].python}
     return DotsAnswer(view=view.name, fidelity=fidelity, arguments=state.model_dump(), **whole)
 

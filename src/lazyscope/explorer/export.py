@@ -118,33 +118,33 @@ def _view(view: View) -> dict[str, Any]:
 
 def _control(view: View, control: Control) -> dict[str, Any]:
     stops = list(view.export[control.name])
-    found = control.model_dump()
+    shown = control.model_dump()
     if control.kind == "choice":
         named = dict(zip(control.choices or (), control.names or control.choices or (), strict=True))
-        found |= {"choices": stops, "names": [named[str(stop)] for stop in stops]}
+        shown |= {"choices": stops, "names": [named[str(stop)] for stop in stops]}
     else:
-        found["stops"] = stops
-    return found
+        shown["stops"] = stops
+    return shown
 
 
 def _dots(view: View) -> dict[str, Any]:
     """Compute the dots of the state that a view opens with, in its quickest fidelity."""
-    found: dict[str, Any] = {"list": [], "notes": [], "status": ""}
+    dots: dict[str, Any] = {"list": [], "notes": [], "status": ""}
     state = view.state()
     quick = view.fidelities[0]
     plan = view.plan(state, quick)
 
     def say(event: str, said: dict[str, Any]) -> None:
         if event == "dots":
-            found["list"].append({**said, **{name: _rounded(said[name]) for name in ("x", "y", "stderr")}})
+            dots["list"].append({**said, **{name: _rounded(said[name]) for name in ("x", "y", "stderr")}})
         elif event == "note":
-            found["notes"].append(said)
+            dots["notes"].append(said)
 
     compute(view.name, state.model_dump(), [quick], say)
-    return {**found, "again": {"command": plan.command, "python": plan.python}}
+    return {**dots, "again": {"command": plan.command, "python": plan.python}}
 
 
-def assembled(found: dict[str, Any]) -> str:
+def assembled(parts: dict[str, Any]) -> str:
     """Return the page with everything inside.
 
     Modules become one script: each imports those before it only, and no two name the same thing.
@@ -158,7 +158,7 @@ def assembled(found: dict[str, Any]) -> str:
         (r'<script src="/plotly[^>]*></script>', f"<script>{_script(plotly().read_text(encoding='utf-8'))}</script>"),
         (
             r'<script type="module"[^>]*></script>',
-            f'<script type="application/json" id="lazyscope-data">{_inert(found)}</script>\n'
+            f'<script type="application/json" id="lazyscope-data">{_inert(parts)}</script>\n'
             f'<script type="module">\n{script}</script>',
         ),
     ):
@@ -168,9 +168,9 @@ def assembled(found: dict[str, Any]) -> str:
     return page.replace('<meta charset="utf-8">', f'<meta charset="utf-8">\n{policy}', 1)
 
 
-def _inert(found: dict[str, Any]) -> str:
+def _inert(data: dict[str, Any]) -> str:
     """Return JSON that no parser of HTML takes for anything else."""
-    return json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _script(source: str) -> str:

@@ -28,8 +28,10 @@ def text(name: str) -> str:
 @cache
 def plotly() -> Path:
     """Return the script that the package plotly ships; the package itself takes seconds to import, and is not."""
-    found = find_spec("plotly")
-    script = None if found is None or found.origin is None else Path(found.origin).parent / "package_data/plotly.min.js"
+    plotly = find_spec("plotly")
+    script = (
+        None if plotly is None or plotly.origin is None else Path(plotly.origin).parent / "package_data/plotly.min.js"
+    )
     if script is None or not script.is_file():
         raise LazyscopeError("The explorer draws with the package plotly. Install lazyscope[explorer].")
     return script

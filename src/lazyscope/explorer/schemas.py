@@ -142,7 +142,7 @@ class Control(Record):
     zero: bool = Field(False, description="whether a logarithmic slider has zero at its left end")
     choices: list[str] | None = None
     names: list[str] | None = Field(None, description="what the choices are called in the page")
-    when: dict[str, str] | None = Field(None, description="the choices under which it has an effect")
+    when: dict[str, str | bool] | None = Field(None, description="the choices under which it has an effect")
     paper: str | None = Field(None, description="levels to show while the spectrum is the paper's own draw")
 
 

@@ -40,8 +40,8 @@ def _measured(lens: DataLens) -> list[str]:
     widths = sorted({cell.width for line in cells.values() for cell in line})
     rows = []
     for name in (name for name in lens.names if name in cells):
-        found = {cell.width: lens.measured.mean(cell) for cell in cells[name]}
-        shown = [f"{found[w][0]:.3f} ± {found[w][1]:.3f}" if w in found else "" for w in widths]
+        means = {cell.width: lens.measured.mean(cell) for cell in cells[name]}
+        shown = [f"{means[w][0]:.3f} ± {means[w][1]:.3f}" if w in means else "" for w in widths]
         rows.append([f"{name}, {lens.names[name]}", *shown])
     parts = [
         page.paragraph(

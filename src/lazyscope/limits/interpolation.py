@@ -48,6 +48,15 @@ def parameters(kind: Kind | str, N: FloatArray, d: int) -> FloatArray:
     return N if kind == "RF" else N * (d if kind == "NT" else d + 1) + 1.0
 
 
+def neurons(kind: Kind | str, n: FloatArray, d: int) -> FloatArray:
+    """Return the N at which a network has n `parameters`, not rounded to a whole number.
+
+    >>> [float(neurons(kind, np.array(71.0), 10)) for kind in ("RF", "NT", "NN")]
+    [71.0, 7.0, 6.363636363636363]
+    """
+    return n if kind == "RF" else (n - 1.0) / (d if kind == "NT" else d + 1)
+
+
 def unexplained(share: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
     """Return mean and variance of ‖P⊥y‖²/‖y‖² for p = share·n independent features, whatever they are.
 

@@ -109,3 +109,13 @@ def is_semidefinite(values: FloatArray) -> bool:
     """Decide whether M ⪰ 0 from its spectrum, up to the rounding of an eigensolver (d·ε·‖M‖)."""
     slack = values.size * np.finfo(np.float64).eps * float(np.max(np.abs(values)))
     return bool(np.min(values) >= -slack)
+
+
+def unit_of(M: FloatArray) -> int | None:
+    """Return the k for which the largest entry of M is of order 2^k; None where that is ordinary, 2^−10 to 2^10.
+
+    >>> unit_of(np.array([1e60, 1.0])), unit_of(np.array([3.0, -700.0]))
+    (199, None)
+    """
+    k = int(np.frexp(np.max(np.abs(M)))[1]) - 1
+    return k if abs(k) > 10 else None

@@ -61,12 +61,11 @@ class Tridiagonal:
         turned = self._times_Q(B, "T")
         result = np.empty((m, len(shifts) * k), order="F")
         for j, shift in enumerate(shifts):
-            # (a matrix of one row has no off-diagonal, which the wrapper of LAPACK refuses)
-            x, failed = (
-                (turned / (self.diagonal + shift), False)
-                if m == 1
-                else dptsv(self.diagonal + shift, self.beside, turned)[2:]
-            )
+            pivots = self.diagonal + shift
+            if m == 1:  # no off-diagonal, which the wrapper of LAPACK refuses; features that are zero fit nothing
+                x, failed = (turned / pivots if pivots[0] > 0.0 else np.zeros_like(turned)), False
+            else:
+                x, failed = dptsv(pivots, self.beside, turned)[2:]
             result[:, j * k : (j + 1) * k] = self._least_norm(turned) if failed else x
         return self._times_Q(result, "N")
 

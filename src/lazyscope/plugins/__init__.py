@@ -27,7 +27,7 @@ def collect(group: str, take: Callable[[str, Any], object]) -> None:
     from importlib.metadata import entry_points  # ten milliseconds that most commands need not spend
 
     points = ((point.dist.name if point.dist else point.value, point) for point in entry_points(group=group))
-    for package, point in sorted(points, key=lambda found: (found[0], found[1].name)):
+    for package, point in sorted(points, key=lambda pair: (pair[0], pair[1].name)):
         try:
             take(point.name, point.load())
         except Exception as error:  # whatever a stranger's module may raise

@@ -11,7 +11,7 @@ from lazyscope.errors import NotConverged
 from lazyscope.evidence.claim import Claim, at_ratios, exponential_quantiles, three_levels
 from lazyscope.numerics import matrices
 from lazyscope.numerics.quadrature import panels
-from lazyscope.problems import GaussianMixture, QuadraticTarget
+from lazyscope.problems import GaussianMixture, MultiIndex, QuadraticTarget
 from lazyscope.regimes import Bayes
 
 _TOLERANCE = 1e-10  # of the risk, as panels are halved
@@ -75,8 +75,8 @@ def _imaginary(t: FloatArray, delta: FloatArray, y: float) -> FloatArray:
     return np.asarray(np.imag(np.exp(log_phi)))
 
 
-def quadratic(problem: QuadraticTarget, regime: Bayes) -> dict[str, float]:
-    """Without noise the floor is zero."""
+def without_noise(problem: QuadraticTarget | MultiIndex, regime: Bayes) -> dict[str, float]:
+    """Without noise in the test sample the floor is zero."""
     return {"risk": 0.0}
 
 
@@ -93,16 +93,22 @@ CLAIMS = (
         compute=at_ratios(mixture),
         example=lambda d: (three_levels(d), Bayes()),
     ),
-    Claim(
-        fidelity="exact",
-        problem=QuadraticTarget,
-        regime=Bayes,
-        title="Bayes floor",
-        theorem="no noise: zero by definition",
-        citations=("ghorbani2019limitations",),
-        assumptions=("y is a function of x",),
-        arguments=(),
-        compute=at_ratios(quadratic),
-        example=lambda d: (exponential_quantiles(d), Bayes()),
+    *(
+        Claim(
+            fidelity="exact",
+            problem=problem,
+            regime=Bayes,
+            title="Bayes floor",
+            theorem="no noise: zero by definition",
+            citations=("ghorbani2019limitations",),
+            assumptions=("what is to be predicted is a function of x",),
+            arguments=(),
+            compute=at_ratios(without_noise),
+            example=example,
+        )
+        for problem, example in (
+            (QuadraticTarget, lambda d: (exponential_quantiles(d), Bayes())),
+            (MultiIndex, lambda d: (MultiIndex(d, "he3"), Bayes())),
+        )
     ),
 )

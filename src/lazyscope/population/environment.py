@@ -1,34 +1,43 @@
-"""Both problems in one form: a mixture of centred Gaussians, each with a quadratic label.
+"""The Gaussian problems in one form: a mixture of centred Gaussians, each with a label of its own.
 
-Environment y has probability p_y; in it x ~ N(0, C_y) and the target is m_y + ⟨x, Bx⟩ − Tr(B C_y). The quadratic
-target is one environment (p = 1, C = I, m = 0); the Gaussian mixture is two (p = ½, C = Σ ∓ Δ, m = ±1, B = 0).
-Every exact result is written once, for a list of environments.
+Environment y has probability p_y; in it x ~ N(0, C_y) and the target is m_y + ⟨x, Bx⟩ − Tr(B C_y) + h(⟨u, x⟩). The
+quadratic target is one environment (p = 1, C = I, m = 0, h = 0), the Gaussian mixture two (p = ½, C = Σ ∓ Δ, m = ±1,
+B = 0), a function of one direction is one (C = I, m = 0, B = 0). Every exact result is written once, for a list of
+environments.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
+from math import sqrt
 
 import numpy as np
 
+from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
+from lazyscope.errors import NotConverged
 from lazyscope.numerics import matrices
-from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, QuadraticTarget
+
+_CUT = 1e-12  # what the series of a link may leave out, relative to √(E[h²] E[σ²])
 
 
 @dataclass(frozen=True, eq=False)
 class Environment:
-    """One Gaussian component: probability p, covariance C, label m + ⟨x, Bx⟩ − Tr(BC)."""
+    """One Gaussian component: probability p, covariance C, label m + ⟨x, Bx⟩ − Tr(BC) + h(⟨u, x⟩); h needs C = I."""
 
     probability: float
     C: FloatArray
     m: float
     B: FloatArray | None = None
+    index: MultiIndex | None = None
 
     @property
     def energy(self) -> float:
-        """E[target²] = m² + 2‖C^{1/2}BC^{1/2}‖²."""
+        """E[target²] = m² + 2‖C^{1/2}BC^{1/2}‖² + E[h²]; no environment has both B and h."""
+        if self.index is not None:
+            return self.m**2 + self.index.energy
         if self.B is None:
             return self.m**2
         CB = matrices.product(self.C, self.B)
@@ -49,6 +58,11 @@ def _(problem: QuadraticTarget) -> tuple[Environment, ...]:
 @environments.register
 def _(problem: GaussianMixture) -> tuple[Environment, ...]:
     return tuple(Environment(0.5, problem.class_covariance(y), y) for y in (1.0, -1.0))
+
+
+@environments.register
+def _(problem: MultiIndex) -> tuple[Environment, ...]:
+    return (Environment(1.0, np.ones(problem.d), 0.0, index=problem),)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +95,35 @@ class Projected:
         if B is None:
             return np.zeros(len(self.W))
         return np.asarray(np.einsum("ij,ij->i", matrices.rows_times(self.CW, B), self.CW) / self.s**2)
+
+    def overlaps(self, sigma: Activation) -> FloatArray:
+        """E[(f⋆ − m)σ(w_i·x)] = √2 c₂(s_i) ⟨w_i, CBCw_i⟩/s_i² + Σ_k h_k c_k(s_i) r_i^k, r_i the cosine of w_i and u."""
+        if self.environment.index is None:
+            return np.asarray(sqrt(2.0) * sigma.hermite_coefficients(self.s, 2)[2] * self.target_form())
+        h, powers = self.link_series(0)
+        return np.asarray(np.einsum("k,ki,ki->i", h, sigma.hermite_coefficients(self.s, h.size - 1), powers))
+
+    def link_series(self, order: int) -> tuple[FloatArray, FloatArray]:
+        """h_k and r_i^k for k = 0 … K + order, where the link has degree K or its rest is below rounding.
+
+        By Cauchy and Schwarz the terms beyond K sum to at most |r|^{K+1}(Σ_{k>K} h_k²)^½ E[σ²]^½.
+        """
+        problem = self.environment.index
+        assert problem is not None
+        r = self.W @ problem.u / self.s
+        h = problem.coefficients
+        if (rest := problem.energy - float(h @ h)) > _CUT * problem.energy:  # no polynomial
+            left = np.maximum(rest + np.cumsum(h[::-1] ** 2)[::-1], 0.0) / problem.energy  # Σ_{k≥K} h_k²
+            largest = float(np.max(np.abs(r)))
+            enough = np.flatnonzero(largest ** np.arange(h.size) * np.sqrt(left) <= _CUT)
+            if not enough.size:
+                raise NotConverged(
+                    f"A weight at the cosine {largest:.6f} to the direction of the target needs more Hermite "
+                    f"coefficients of its link than the {h.size - 1} that are known. Use a larger d, or a polynomial."
+                )
+            h = h[: int(enough[0]) + 1]
+        h = np.pad(h, (0, order))
+        return h, r ** np.arange(h.size)[:, None]
 
 
 def project(environment: Environment, W: FloatArray) -> Projected:

@@ -34,15 +34,15 @@ def risk(problem: HarmonicTarget, regime: RandomFeatures, width: int, rng: np.ra
     if energy == 0.0:
         return {"risk": 0.0, "condition": 1.0, "rank": N, "residual": 0.0}
     V = overlaps(sigma, d, problem.energies, W[:, 0])
-    found = explained(U, V)
+    fit = explained(U, V)
     # the series of κ ends at degree 160: what is beyond counts in few dimensions, where Q_k(r) is not small
     beyond = 1.0 - float(np.sum(moments_of_pairs.energies)) / moments_of_pairs.second_moment if d < _MANY else 0.0
-    error = max(noise_of(sigma), beyond) * found.sensitivity + found.cut
+    error = max(noise_of(sigma), beyond) * fit.sensitivity + fit.cut
     return {
-        "risk": energy * missed(found.energy, energy, error),
-        "condition": found.condition,
-        "rank": found.rank,
-        "residual": found.residual,
+        "risk": energy * missed(fit.energy, energy, error),
+        "condition": fit.condition,
+        "rank": fit.rank,
+        "residual": fit.residual,
     }
 
 

@@ -18,7 +18,6 @@ from lazyscope.errors import NotConverged
 from lazyscope.evidence.claim import Claim, at_width, exponential_quantiles, square_activation
 from lazyscope.numerics import matrices
 from lazyscope.problems import QuadraticTarget
-from lazyscope.problems.base import unit_of
 from lazyscope.regimes import NeuralTangent, Trained
 
 _ROUNDING = 1e-6  # of ‖B‖: what the rounding of B + αK₀ may hide
@@ -33,7 +32,7 @@ def risk(problem: QuadraticTarget, regime: Trained, width: int, rng: np.random.G
     0.3571 0.3571
     """
     assert regime.alpha is not None
-    k = unit_of(problem.B) or 0  # B and α in the units of B: squares neither over- nor underflow
+    k = matrices.unit_of(problem.B) or 0  # B and α in the units of B: squares neither over- nor underflow
     W = regime.init * weights.draw(problem, NeuralTangent(), width, rng)
     B = matrices.dense(np.ldexp(problem.B, -k)) / np.sqrt(problem.d)
     values = np.linalg.eigvalsh(B + (np.ldexp(regime.alpha, -k) / width) * (W.T @ W))

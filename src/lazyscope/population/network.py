@@ -12,7 +12,6 @@ was found, an upper bound of the infimum: the landscape of a general σ carries 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +20,7 @@ from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.evidence.claim import Claim, Example, at_width, exponential_quantiles, three_levels
-from lazyscope.evidence.reductions import best_of_draws
+from lazyscope.evidence.results import best_of_draws
 from lazyscope.numerics import matrices
 from lazyscope.population.environment import Environment, environments, largest_cosine, project
 from lazyscope.population.kernels import pair_kernel
@@ -69,11 +68,11 @@ class PopulationRisk:
             p, seen = y.probability, project(y, W)
             cosine = 0.0 if self.sigma.rectified else largest_cosine(seen, BLOCK)
             kernel = pair_kernel(self.sigma, seen.s, cosine, order=2)
-            c = self.sigma.hermite_coefficients(seen.s, 2)
+            c0 = self.sigma.hermite_coefficients(seen.s, 0)[0]
             slope_mean, slope_V = tangent_moments(seen, self.sigma)
-            mean += p * c[0]
+            mean += p * c0
             grad_mean += p * slope_mean
-            V += p * (y.m * c[0] + sqrt(2.0) * c[2] * seen.target_form())
+            V += p * (y.m * c0 + seen.overlaps(self.sigma))
             grad_V += p * slope_V
             r = seen.cosines(every, every)
             np.fill_diagonal(r, 0.0)

@@ -13,7 +13,7 @@ from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.evidence.claim import Claim, at_width, exponential_quantiles, square_activation, three_levels
 from lazyscope.numerics import matrices
 from lazyscope.numerics.krylov import solve
-from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, QuadraticTarget
 from lazyscope.regimes import NeuralTangent
 
 _TOO_HARD = "the classes are too far apart. Scale Delta down."
@@ -27,6 +27,14 @@ def quadratic(
     off = basis[:, rank:]
     missed = off.T @ matrices.times(problem.B, off)
     return {"risk": float(np.sum(missed**2)) / matrices.squared_norm(problem.B)}
+
+
+def one_direction(problem: MultiIndex, regime: NeuralTangent, width: int, rng: np.random.Generator) -> dict[str, float]:
+    """R = 1 − (h₂²/E h²)(1 − ‖P⊥u‖⁴): the class has quadratic functions alone, and that part of h has B ∝ uuᵀ."""
+    basis, rank = _rotation(problem, weights_of(problem, regime, width, rng))
+    off = problem.u @ basis[:, rank:]
+    quadratic_part = float(np.append(problem.energies, [0.0, 0.0])[2]) / problem.energy
+    return {"risk": 1.0 - quadratic_part * (1.0 - float(off @ off) ** 2)}
 
 
 def mixture(problem: GaussianMixture, regime: NeuralTangent, width: int, rng: np.random.Generator) -> dict[str, float]:
@@ -99,6 +107,19 @@ CLAIMS = (
         arguments=("width",),
         compute=at_width(mixture),
         example=lambda d: (three_levels(d), NeuralTangent()),
+        covers=square_activation,
+    ),
+    Claim(
+        fidelity="exact",
+        problem=MultiIndex,
+        regime=NeuralTangent,
+        title="neural tangent, square activation",
+        theorem="Theorem 2, before its limit, for B ∝ uuᵀ",
+        citations=("ghorbani2019limitations",),
+        assumptions=_HYPOTHESES,
+        arguments=("width",),
+        compute=at_width(one_direction),
+        example=lambda d: (MultiIndex(d, "he2"), NeuralTangent()),
         covers=square_activation,
     ),
 )

@@ -27,7 +27,7 @@ from lazyscope.numerics.krylov import Solution, solve
 from lazyscope.population.environment import Environment, Projected, environments, largest_cosine, project
 from lazyscope.population.kernels import pair_kernel
 from lazyscope.population.random_features import BLOCK, explained, missed, noise_of
-from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, QuadraticTarget
 from lazyscope.regimes import NeuralTangent
 
 _SMALL = 512  # Nd up to which systems are solved directly: conjugate gradients may stop on a plateau
@@ -61,7 +61,7 @@ def risk(problem: GaussianProblem, regime: NeuralTangent, width: int, rng: np.ra
         return out
 
     energy = sum(y.probability * y.energy for y in world)
-    solution = _solved(centred, b, 1.0 / np.asarray(diagonal)[:, None])
+    solution = solved(centred, b, 1.0 / np.asarray(diagonal)[:, None])
     return {
         "risk": missed(solution.energy, energy, noise_of(regime.activation) * solution.sensitivity + solution.cut),
         "residual": solution.residual,
@@ -69,7 +69,7 @@ def risk(problem: GaussianProblem, regime: NeuralTangent, width: int, rng: np.ra
     }
 
 
-def _solved(apply: Callable[[FloatArray], FloatArray], b: FloatArray, scale: FloatArray) -> Solution:
+def solved(apply: Callable[[FloatArray], FloatArray], b: FloatArray, scale: FloatArray) -> Solution:
     """Solve by conjugate gradients, or directly where the system is small enough for it or for them to fail."""
     if b.size > _SMALL:
         try:
@@ -146,9 +146,15 @@ class TangentKernel:
 def tangent_moments(seen: Projected, sigma: Activation) -> tuple[FloatArray, FloatArray]:
     """μ_i = E[σ′(w_i·x) x] = e₁ y_i/s_i and b_i = E[f⋆ σ′(w_i·x) x], both (N, d).
 
-    With σ′(s·) = Σ e_k he_k, e_k = √(k+1) c_{k+1}(s)/s: b = m μ + 2e₁ CB y_i/s_i + √6 e₃ (y_iᵀBy_i/s_i²) y_i/s_i.
+    With σ′(s·) = Σ e_k he_k, e_k = √(k+1) c_{k+1}(s)/s: b = m μ + 2e₁ CB y_i/s_i + √6 e₃ (y_iᵀBy_i/s_i²) y_i/s_i,
+    and for a function of one direction, by Stein's lemma, r the cosine of w_i and u,
+
+        b = Σ_k √(k+1) h_{k+1}e_k r^k u + Σ_k √(k+1) h_k e_{k+1} r^k w_i/s_i.
+
     These are also the gradients in w_i of E[σ(w_i·x)] and E[f⋆ σ(w_i·x)].
     """
+    if seen.environment.index is not None:
+        return _link_moments(seen, seen.environment.index.u, sigma)
     c = sigma.hermite_coefficients(seen.s, 4)
     e1, e3 = sqrt(2.0) * c[2] / seen.s, 2.0 * c[4] / seen.s
     unit = seen.CW / seen.s[:, None]
@@ -158,6 +164,16 @@ def tangent_moments(seen: Projected, sigma: Activation) -> tuple[FloatArray, Flo
         bent = matrices.rows_times(matrices.rows_times(unit, seen.environment.B), seen.environment.C)
         rhs = rhs + 2.0 * e1[:, None] * bent + (sqrt(6.0) * e3 * seen.target_form())[:, None] * unit
     return mean, rhs
+
+
+def _link_moments(seen: Projected, u: FloatArray, sigma: Activation) -> tuple[FloatArray, FloatArray]:
+    h, powers = seen.link_series(2)
+    root = np.sqrt(np.arange(1.0, h.size + 1))  # √(k+1)
+    e = root[:, None] * sigma.hermite_coefficients(seen.s, h.size)[1:] / seen.s
+    along_u = np.einsum("k,ki,ki->i", root[:-1] * h[1:], e[:-1], powers[:-1])
+    along_w = np.einsum("k,ki,ki->i", root[:-1] * h[:-1], e[1:], powers[:-1])
+    unit = seen.W / seen.s[:, None]
+    return e[1][:, None] * unit, along_u[:, None] * u + along_w[:, None] * unit
 
 
 def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
@@ -181,4 +197,5 @@ def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
 CLAIMS = (
     _claim(QuadraticTarget, lambda d: (exponential_quantiles(d), NeuralTangent("relu"))),
     _claim(GaussianMixture, lambda d: (three_levels(d), NeuralTangent("relu"))),
+    _claim(MultiIndex, lambda d: (MultiIndex(d, "erf"), NeuralTangent("erf"))),
 )

@@ -6,6 +6,7 @@ from lazyscope.problems.labels import LinearLabels
 from lazyscope.problems.linear import LinearTarget
 from lazyscope.problems.mixture import GaussianMixture
 from lazyscope.problems.monomial import RidgeMonomial
+from lazyscope.problems.multi_index import MultiIndex
 from lazyscope.problems.parity import SparseParity
 from lazyscope.problems.quadratic import QuadraticTarget
 from lazyscope.problems.spectral import SpectralTarget
@@ -16,6 +17,7 @@ __all__ = [
     "HarmonicTarget",
     "LinearLabels",
     "LinearTarget",
+    "MultiIndex",
     "Option",
     "Problem",
     "QuadraticTarget",

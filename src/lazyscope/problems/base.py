@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
-
 from lazyscope.checks import FloatArray, whole_number
 from lazyscope.errors import InvalidParameter
 
@@ -23,9 +21,6 @@ class Option:
 
     An option that not every claim knows says `when` it is there: for problems with a dimension of their own ("sized"),
     for those that leave it open ("open"), or where a network with an output scale is served ("scaled").
-
-    >>> Option("noise", float, 0.0, "Standard deviation of the label noise.").flag
-    '--noise'
     """
 
     name: str
@@ -34,11 +29,6 @@ class Option:
     help: str
     replaces: tuple[str, ...] = ()
     when: Literal["", "sized", "open", "scaled"] = ""
-
-    @property
-    def flag(self) -> str:
-        """Its name on the command line."""
-        return "--" + self.name.replace("_", "-")
 
 
 class Problem(ABC):
@@ -100,16 +90,6 @@ class GaussianProblem(SizedProblem):
     @abstractmethod
     def best_weight_covariance(self) -> FloatArray:
         """Return the Γ, up to scale, that random features of infinite width would want."""
-
-
-def unit_of(M: FloatArray) -> int | None:
-    """Return the k for which the largest entry of M is of order 2^k; None where that is ordinary, 2^−10 to 2^10.
-
-    >>> unit_of(np.array([1e60, 1.0])), unit_of(np.array([3.0, -700.0]))
-    (199, None)
-    """
-    k = int(np.frexp(np.max(np.abs(M)))[1]) - 1
-    return k if abs(k) > 10 else None
 
 
 def dimension_of(problem: Problem, d: int | None, owner: str) -> int:

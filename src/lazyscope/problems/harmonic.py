@@ -64,7 +64,7 @@ class HarmonicTarget(SizedProblem):
         cls, d: int, function: Callable[[FloatArray], FloatArray], *, kinks: tuple[float, ...] = (), degree: int = 40,
         noise: float = 0.0,
     ) -> Self:  # fmt: skip
-        """Return the target function(⟨u, x⟩) of one direction, |u| = 1: its energies up to `degree`, by quadrature.
+        """Return the target function(⟨u, x⟩) of one direction, ‖u‖ = 1: its energies up to `degree`, by quadrature.
 
         What lies beyond the last degree is left out; `kinks` are where the function is not smooth.
         """

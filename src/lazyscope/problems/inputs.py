@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from math import sqrt
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, symmetric
 from lazyscope.errors import InvalidParameter
 from lazyscope.numerics import matrices
+from lazyscope.problems.base import SizedProblem
 
 Inputs = str | FloatArray
 """\"hypercube\", \"sphere\", or a covariance Σ, (d, d) or the (d,) vector of its diagonal."""
+
+
+class FixedLength(SizedProblem):
+    """A target on inputs of length √d, drawn as often as wanted: what the Taylor models learn."""
+
+    __slots__ = ()
+    usual: ClassVar[dict[str, Any]] = {
+        "regime": "nt,quadratic,randomized,nn", "activation": "relu3", "width": "256", "samples": 400, "draws": 2
+    }  # fmt: skip
+    classification: ClassVar[bool]
+    """Whether labels are ±1, and not real numbers."""
+
+    @property
+    def Bx(self) -> float:
+        """B_x = √d, the length of every input."""
+        return sqrt(self.d)
+
+    @abstractmethod
+    def target(self, X: FloatArray) -> FloatArray:
+        """Return the target at each row, without noise."""
+
+    @abstractmethod
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Draw inputs (n, d) and labels (n,)."""
 
 
 def as_inputs(value: Any, d: int, owner: str) -> Inputs:

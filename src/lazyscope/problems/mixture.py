@@ -12,7 +12,7 @@ import numpy as np
 from lazyscope.checks import FloatArray, fits_in_memory, symmetric, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.numerics import matrices
-from lazyscope.problems.base import GaussianProblem, Option, unit_of
+from lazyscope.problems.base import GaussianProblem, Option
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,13 +129,13 @@ class GaussianMixture(GaussianProblem):
 
     def in_units(self, regime: object) -> GaussianMixture:
         """Σ and Δ over a power of four: weights follow as their inverse root, unless they are fixed."""
-        if self.Sigma is None or unit_of(self.Sigma) is None or _has_fixed_weights(regime):
+        if self.Sigma is None or matrices.unit_of(self.Sigma) is None or _has_fixed_weights(regime):
             return self
         return self._rescaled
 
     @cached_property
     def _rescaled(self) -> GaussianMixture:
-        k = (unit_of(self.covariance) or 0) // 2 * 2
+        k = (matrices.unit_of(self.covariance) or 0) // 2 * 2
         return GaussianMixture(np.ldexp(self.Delta, -k), np.ldexp(self.covariance, -k))
 
     def best_weight_covariance(self) -> FloatArray:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import log10, sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.problems.base import Option, SizedProblem
-from lazyscope.problems.inputs import Inputs, as_inputs, describe, draw_inputs
+from lazyscope.problems.base import Option
+from lazyscope.problems.inputs import FixedLength, Inputs, as_inputs, describe, draw_inputs
 
 _DECADES = 15  # float32 holds the square of a label, and of what is left of it
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class RidgeMonomial(SizedProblem):
+class RidgeMonomial(FixedLength):
     """y = α(βᵀx)^p + ε, ‖x‖ = √d, ε ~ N(0, noise²) (Bai & Lee 2019, §5.2).
 
     `degree` is p; `beta` is β, by default (1, …, 1)/√d, so that βᵀx is of order 1 on every kind of input; `alpha` is α;
@@ -40,9 +40,7 @@ class RidgeMonomial(SizedProblem):
         Option("noise", float, 0.0, "Standard deviation of ε."),
         Option("inputs", str, "sphere", "sphere or hypercube."),
     )
-    usual: ClassVar[dict[str, Any]] = {
-        "regime": "nt,quadratic,randomized,nn", "activation": "relu3", "width": "256", "samples": 400, "draws": 2
-    }  # fmt: skip
+    classification: ClassVar[bool] = False
     d: int = field()  # with slots, a field that replaces the property of the base class
     degree: int
     alpha: float = 1.0
@@ -73,16 +71,6 @@ class RidgeMonomial(SizedProblem):
             must = f"leave α‖β‖^p between 1e-{_DECADES} and 1e{_DECADES}: it is learned in float32"
             raise InvalidParameter.of("RidgeMonomial", "alpha", must, f"{alpha:g}", f"α‖β‖^p is 1e{size:.0f}.")
         object.__setattr__(self, "inputs", as_inputs(self.inputs, self.d, "RidgeMonomial"))
-
-    @property
-    def Bx(self) -> float:
-        """B_x = √d, the length of every input."""
-        return sqrt(self.d)
-
-    @property
-    def classification(self) -> bool:
-        """Labels are real numbers."""
-        return False
 
     @property
     def direction(self) -> FloatArray:

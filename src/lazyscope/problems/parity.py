@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, real_number, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.problems.base import Option, SizedProblem
-from lazyscope.problems.inputs import Inputs, as_inputs, describe, draw_inputs
+from lazyscope.problems.base import Option
+from lazyscope.problems.inputs import FixedLength, Inputs, as_inputs, describe, draw_inputs
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class SparseParity(SizedProblem):
+class SparseParity(FixedLength):
     """y = ±x₁x₂⋯x_k on {±1}^d, wrong with probability `flip`; off the hypercube y = ±sign(x₁⋯x_k).
 
     `inputs` is "hypercube", "sphere" (radius √d) or a covariance Σ: x = √d Σ^{1/2}g/‖Σ^{1/2}g‖. Risks are
@@ -37,9 +36,7 @@ class SparseParity(SizedProblem):
         Option("flip", float, 0.0, "Share of labels flipped."),
         Option("inputs", str, "hypercube", "hypercube or sphere."),
     )
-    usual: ClassVar[dict[str, Any]] = {
-        "regime": "nt,quadratic,randomized,nn", "activation": "relu3", "width": "256", "samples": 400, "draws": 2
-    }  # fmt: skip
+    classification: ClassVar[bool] = True
     d: int = field()  # with slots, a field that replaces the property of the base class
     k: int = 2
     flip: float = 0.0
@@ -56,16 +53,6 @@ class SparseParity(SizedProblem):
             raise InvalidParameter.of("SparseParity", "flip", must, f"{flip:g}")
         object.__setattr__(self, "flip", flip)
         object.__setattr__(self, "inputs", as_inputs(self.inputs, self.d, "SparseParity"))
-
-    @property
-    def Bx(self) -> float:
-        """B_x = √d, the length of every input."""
-        return sqrt(self.d)
-
-    @property
-    def classification(self) -> bool:
-        """Labels are ±1."""
-        return True
 
     def target(self, X: FloatArray) -> FloatArray:
         """Return the true parity of each row."""

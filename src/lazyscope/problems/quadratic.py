@@ -12,7 +12,7 @@ import numpy as np
 from lazyscope.checks import FloatArray, fits_in_memory, real_number, symmetric, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.numerics import matrices
-from lazyscope.problems.base import GaussianProblem, Option, unit_of
+from lazyscope.problems.base import GaussianProblem, Option
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +99,11 @@ class QuadraticTarget(GaussianProblem):
 
     def in_units(self, regime: object) -> QuadraticTarget:
         """B over a power of two, without b₀: no risk depends on either."""
-        return self if unit_of(self.B) is None else self._rescaled
+        return self if matrices.unit_of(self.B) is None else self._rescaled
 
     @cached_property
     def _rescaled(self) -> QuadraticTarget:
-        return QuadraticTarget(np.ldexp(self.B, -(unit_of(self.B) or 0)))
+        return QuadraticTarget(np.ldexp(self.B, -(matrices.unit_of(self.B) or 0)))
 
     def best_weight_covariance(self) -> FloatArray:
         """Γ ∝ B (Ghorbani et al. 2019, §2.1), which must be a covariance: B ⪰ 0."""

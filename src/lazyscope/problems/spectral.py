@@ -87,10 +87,21 @@ class SpectralTarget(Problem):
         """Return the power law that these options describe."""
         return cls.power_law(**values)
 
+    @property
+    def energy(self) -> float:
+        """The risk of predicting zero."""
+        return float(np.sum(self.energies))
+
+    @property
+    def trace(self) -> float:
+        """E[φ²] of a feature: Σ mξ and the tail."""
+        m = 1.0 if self.multiplicities is None else self.multiplicities
+        return float(np.sum(m * self.eigenvalues)) + self.tail
+
     def __str__(self) -> str:
         low, high = float(np.min(self.eigenvalues)), float(np.max(self.eigenvalues))
         tail = f", tail {self.tail:.4g}" if self.tail else ""
         return (
             f"spectral target, {self.eigenvalues.size} eigenvalues from {low:.4g} to {high:.4g}{tail}, "
-            f"energy {float(np.sum(self.energies)):.4g}, τ = {self.noise:.4g}"
+            f"energy {self.energy:.4g}, τ = {self.noise:.4g}"
         )

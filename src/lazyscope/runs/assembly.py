@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.evidence.reductions import Variable
-from lazyscope.evidence.results import dataset
+from lazyscope.evidence.results import Variable, dataset
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.problems.base import SizedProblem
@@ -103,7 +102,7 @@ def _without(variable: Variable, name: str) -> Variable:
     dims, values = variable
     if name not in dims:
         return variable
-    return tuple(one for one in dims if one != name), np.take(values, 0, axis=dims.index(name))
+    return tuple(dim for dim in dims if dim != name), np.take(values, 0, axis=dims.index(name))
 
 
 def _coordinates(whole: Run, row: Row) -> dict[str, Variable]:

@@ -160,8 +160,8 @@ def against_time(result: xr.Dataset) -> Figure:
         figure = Figure()
         axes = figure.add_subplot()
         for label in later.regime.values.tolist():
-            one = later.sel(regime=label)
-            axes.plot(one.time, one.risk, label=label, color=LOOKS[label]["color"])
+            at = later.sel(regime=label)
+            axes.plot(at.time, at.risk, label=label, color=LOOKS[label]["color"])
         for label in later.regime.values.tolist() if "finite_step" in later else ():
             axes.plot(later.time, later.finite_step.sel(regime=label), **_DASHED)
         if "finite_step" in later:

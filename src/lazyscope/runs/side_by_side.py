@@ -65,10 +65,10 @@ def agreement(exact: xr.Dataset, simulated: xr.Dataset) -> xr.Dataset:
     z = as_normal(np.maximum(np.abs(difference) - finite_size, 0.0), stderr, draws)
     dims = simulated.risk.dims
     values = dict(zip(_AGREEMENT, (difference, stderr, finite_size, z), strict=True))
-    found = xr.Dataset({name: (dims, value) for name, value in values.items()}, simulated.risk.coords)
-    for name in found:
-        found[name].attrs["long_name"] = LONG_NAMES[str(name)]
-    return found
+    result = xr.Dataset({name: (dims, value) for name, value in values.items()}, simulated.risk.coords)
+    for name in result:
+        result[name].attrs["long_name"] = LONG_NAMES[str(name)]
+    return result
 
 
 def as_normal(distance: NDArray[Any], stderr: NDArray[Any], draws: int) -> NDArray[Any]:
@@ -136,6 +136,8 @@ def compare(
             raise InvalidParameter.of("compare", "protocol", "be left out: nothing is trained by SGD here", protocol)
         sizes = {"d": d, "samples": samples, "ridge": ridge, "method": method, "draws": draws, "seed": seed}
         return _labelled([_against_limit(problem, regime, widths, sizes) for regime in some], some, problem, sizes)
+    if protocol is not None and not isinstance(protocol, SGD):
+        raise InvalidParameter.of("compare", "protocol", "be an SGD(…)", type(protocol).__name__)
     for name, value in {"d": d, "ridge": ridge, "method": method}.items():
         if value is not None:
             must = f"be left out: {type(problem).__name__} has its own" if name == "d" else "be left out here"
@@ -197,11 +199,14 @@ def _against_limit(problem: Problem, regime: Regime, widths: NDArray[np.int64], 
         ratios = {"psi1": simulated.psi1.values, "psi2": float(simulated.psi2)}
     if sizes["ridge"] is not None:
         ratios["ridge"] = sizes["ridge"]
+    if "psi1" not in find("limit", problem, regime, sizes["method"]).arguments:
+        ratios.pop("psi1", None)  # a theorem for N = ∞: the same at every width
     limit = verbs.limit(problem, regime, **ratios, method=sizes["method"])
-    difference = simulated.risk.values - limit.risk.values
+    theory = np.broadcast_to(limit.risk.values, simulated.risk.shape)
+    difference = simulated.risk.values - theory
     stderr = simulated.stderr.values
     values = {
-        "limit": limit.risk.values,
+        "limit": theory,
         "simulate": simulated.risk.values,
         "difference": difference,
         "stderr": stderr,
@@ -219,13 +224,10 @@ def _against_limit(problem: Problem, regime: Regime, widths: NDArray[np.int64], 
 def _result(
     verb: Fidelity, problem: SizedProblem, regime: Regime, widths: NDArray[np.int64], draws: int, how: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return one verb's answer; of `how` it takes what its claim knows."""
-    claim = find(verb, problem, regime)
-    given: dict[str, Any] = {"rho": widths / problem.d} if verb == "limit" else {"width": widths}
-    if verb == "simulate":
-        given["samples"] = how["samples"]
-    protocol = how["protocol"] if claim.protocol is SGD else None
-    run, scalar = run_of(verb, problem, regime, given, protocol=protocol, seed=how["seed"], claim=claim)
+    """Return one verb's answer; its claim takes of the sizes and of `how` what it knows."""
+    sizes = {"rho": widths / problem.d, "width": widths, "samples": how["samples"]}
+    protocol, seed = how["protocol"], how["seed"]
+    run, scalar = run_of(verb, problem, regime, sizes, protocol=protocol, seed=seed, shared=True)
     return answer(run, 1 if verb == "limit" else draws, scalar)
 
 
@@ -239,9 +241,9 @@ def _column(problem: SizedProblem, widths: NDArray[np.int64], results: dict[str,
         has = verb in results and "stderr" in results[verb]
         values[f"{verb}_stderr"] = results[verb].stderr.values if has else nothing
     both = "exact" in results and "simulate" in results
-    found = agreement(results["exact"], results["simulate"]) if both else None
+    agreed = agreement(results["exact"], results["simulate"]) if both else None
     for name in _AGREEMENT:
-        values[name] = nothing if found is None else found[name].values
+        values[name] = nothing if agreed is None else agreed[name].values
     cited = (key for result in results.values() for key in result.attrs["citations"].split(","))
     return xr.Dataset(
         {name: ("width", value) for name, value in values.items()},

@@ -40,8 +40,12 @@ def run_of(
     protocol: Any = None,
     seed: int = 0,
     claim: Claim | None = None,
+    shared: bool = False,
 ) -> tuple[Run, tuple[str, ...]]:
     """Look the claim up, check every argument at the door, and return the run, with the names of its single sizes.
+
+    A size or a protocol that the claim does not know is refused. If they are `shared` by several regimes or fidelities,
+    each claim takes those that it knows and leaves the others alone.
 
     >>> import lazyscope as ls
     >>> run_of("limit", ls.QuadraticTarget([2.0, 1.0]), ls.Trained(), {"rho": 0.5})[0].compute()["risk"]
@@ -52,6 +56,10 @@ def run_of(
     if not claim.arguments:
         must = f"be a network, whose risk depends on {'rho' if fidelity == 'limit' else 'width'}"
         raise InvalidParameter.of(fidelity, "regime", must, regime, "Use lazyscope.bayes(problem).")
+    if shared:
+        given = {name: value for name, value in given.items() if name in claim.arguments}
+        if isinstance(protocol, TrainingProtocol) and not claim.follows(protocol):
+            protocol = None
     given = _with_fixed_weights(regime, claim, given)
     for name, value in given.items():
         if value is not None and name not in claim.arguments:
@@ -103,7 +111,7 @@ def _checked(fidelity: Fidelity, problem: Problem, name: str, value: Any) -> Any
 
 def _check_protocol(claim: Claim, protocol: Any) -> None:
     """Refuse a protocol that the claim does not follow."""
-    if protocol is None or (claim.protocol is not None and isinstance(protocol, claim.protocol)):
+    if protocol is None or claim.follows(protocol):
         return
     if claim.protocol is None:
         must, got = "be left out: this is fitted, not trained", protocol

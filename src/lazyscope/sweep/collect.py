@@ -56,13 +56,13 @@ def export(
     """
     out = Path(path)
     check_output(out, EXPORT_SUFFIXES, "sweep", "out")
-    found = _collect(plan, store, partial)
+    collected = _collect(plan, store, partial)
     with replacing(out) as part:
         if out.suffix.lower() == ".csv":
-            _write_csv(part, found)
+            _write_csv(part, collected)
         else:
-            _tree(found).to_netcdf(part, engine="h5netcdf")
-    return found.omitted
+            _tree(collected).to_netcdf(part, engine="h5netcdf")
+    return collected.omitted
 
 
 def _collect(plan: Plan | str | None, store: str | os.PathLike[str], partial: bool) -> _Collected:
@@ -76,29 +76,29 @@ def _collect(plan: Plan | str | None, store: str | os.PathLike[str], partial: bo
             f"The sweep {whole.name!r} has no result yet for {len(whole.tasks) - len(rows)} of its {len(whole.tasks)} "
             f"tasks, {len(failed)} of which failed. Run it again, or take the complete widths only, as partial."
         )
-    found = _Collected(whole, versions, [], [], [])
+    collected = _Collected(whole, versions, [], [], [])
     for group in _groups(whole.tasks):
         name = f"{_run(group[0]).fidelity} {_run(group[0]).regime}"
         missing = dict.fromkeys(_run(task).whole("width") for task in group if task.key not in rows)
         if missing:
-            found.omitted.append(f"{name}: N = {', '.join(map(str, missing))} (not finished)")
+            collected.omitted.append(f"{name}: N = {', '.join(map(str, missing))} (not finished)")
         complete = [task for task in group if _run(task).whole("width") not in missing]
         if complete:
-            _append(found, complete, rows, name, partial)
-    if not found.datasets:
+            _append(collected, complete, rows, name, partial)
+    if not collected.datasets:
         raise LazyscopeError(f"The sweep {whole.name!r} has no complete width yet. Run it again.")
-    return found
+    return collected
 
 
-def _append(found: _Collected, tasks: Sequence[Task], rows: dict[str, Row], name: str, partial: bool) -> None:
+def _append(collected: _Collected, tasks: Sequence[Task], rows: dict[str, Row], name: str, partial: bool) -> None:
     try:
-        found.datasets.append(assemble([_run(task) for task in tasks], [rows[task.key] for task in tasks]))
+        collected.datasets.append(assemble([_run(task) for task in tasks], [rows[task.key] for task in tasks]))
     except NotConverged as error:
         if not partial:
             raise
-        found.omitted.append(f"{name}: {error}")
+        collected.omitted.append(f"{name}: {error}")
     else:
-        found.dimensions.append(_run(tasks[0]).d)
+        collected.dimensions.append(_run(tasks[0]).d)
 
 
 def _run(task: Task) -> Run:
@@ -123,9 +123,9 @@ def _groups(tasks: Sequence[Task]) -> list[list[Task]]:
     return list(groups.values())
 
 
-def _write_csv(path: Path, found: _Collected) -> None:
-    rows, comments = [], [_title(found), *(f"computed with {text}" for text in found.versions)]
-    for i, (result, d) in enumerate(zip(found.datasets, found.dimensions, strict=True)):
+def _write_csv(path: Path, collected: _Collected) -> None:
+    rows, comments = [], [_title(collected), *(f"computed with {text}" for text in collected.versions)]
+    for i, (result, d) in enumerate(zip(collected.datasets, collected.dimensions, strict=True)):
         at = result.attrs
         comments.append(
             f"group {i}: {at['fidelity']}; {at['problem']}; {at['regime']}; {at['theorem']}; {at['claim']}; "
@@ -142,13 +142,15 @@ def _points(result: xr.Dataset) -> list[dict[str, Any]]:
     return [{"regime": result.attrs["label"], **row} for row in points(result[names])]
 
 
-def _title(found: _Collected) -> str:
-    return f"sweep {found.plan.name}: {len(found.plan.tasks)} tasks, fingerprint {found.plan.digest}"
+def _title(collected: _Collected) -> str:
+    return f"sweep {collected.plan.name}: {len(collected.plan.tasks)} tasks, fingerprint {collected.plan.digest}"
 
 
-def _tree(found: _Collected) -> xr.DataTree:
+def _tree(collected: _Collected) -> xr.DataTree:
     import xarray as xr
 
-    root = xr.Dataset(attrs={"sweep": _title(found), "computed_with": "\n".join(found.versions)})
-    names = (f"{i:03}-{result.attrs['fidelity']}-{result.attrs['label']}" for i, result in enumerate(found.datasets))
-    return xr.DataTree.from_dict({"/": root, **dict(zip(names, found.datasets, strict=True))})
+    root = xr.Dataset(attrs={"sweep": _title(collected), "computed_with": "\n".join(collected.versions)})
+    names = (
+        f"{i:03}-{result.attrs['fidelity']}-{result.attrs['label']}" for i, result in enumerate(collected.datasets)
+    )
+    return xr.DataTree.from_dict({"/": root, **dict(zip(names, collected.datasets, strict=True))})

@@ -94,8 +94,8 @@ def _check_layout(file: Path, layout: int) -> None:
 
 
 def _place(file: Path) -> tuple[int, int]:
-    found = file.stat()
-    return found.st_dev, found.st_ino
+    stat = file.stat()
+    return stat.st_dev, stat.st_ino
 
 
 def check_new(file: Path) -> None:

@@ -132,14 +132,12 @@ def _run(
     method: str | None,
     seed: int,
 ) -> Run:
-    """Return the run of one combination; it takes what its claim knows of the grid, SGD the protocol before samples."""
+    """Return the run of one combination, which takes of the grid what its claim knows; a protocol overrides samples."""
     claim = find(fidelity, problem, regime, method)
-    sizes = {name: value for name, value in given.items() if name in claim.arguments}
-    trained = claim.protocol is not None and isinstance(protocol, claim.protocol)
-    if trained:
-        sizes = {name: value for name, value in sizes.items() if name != "samples" or "samples" not in claim.optional}
-    run, _ = run_of(fidelity, problem, regime, sizes, method=method, protocol=protocol if trained else None, seed=seed)
-    return run
+    if claim.follows(protocol) and "samples" in claim.optional:
+        given = {**given, "samples": None}
+    how: dict[str, Any] = {"method": method, "protocol": protocol, "seed": seed, "claim": claim}
+    return run_of(fidelity, problem, regime, given, **how, shared=True)[0]
 
 
 def _task(work: Work, encoder: Encoder) -> Task:

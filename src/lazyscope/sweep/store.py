@@ -120,9 +120,9 @@ class Store:
 
     def check(self) -> None:
         """Refuse a file whose pages do not hang together, or whose indices do not belong to its tables."""
-        (found,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
-        if found != "ok":
-            raise damaged(self.path, " ".join(str(found).split()))
+        (verdict,) = self._db.execute("PRAGMA integrity_check(1)").fetchone()
+        if verdict != "ok":
+            raise damaged(self.path, " ".join(str(verdict).split()))
 
     # -- plans -------------------------------------------------------------------------------------------
 
@@ -177,10 +177,10 @@ class Store:
 
     def _members(self, name: str) -> list[tuple[str, str]]:
         query = "SELECT key, specification FROM members JOIN tasks ON task = key WHERE plan = ? ORDER BY position"
-        found = self._db.execute(query, (name,)).fetchall()
-        for key, text in found:
+        rows = self._db.execute(query, (name,)).fetchall()
+        for key, text in rows:
             self._verify(text, key, "task", key)
-        return found
+        return rows
 
     def _verify(self, text: Any, known: Any, what: str, name: Any) -> None:
         if not isinstance(text, str) or digest(text) != known:
@@ -223,13 +223,13 @@ class Store:
 
     def rows(self, keys: Iterable[str]) -> dict[str, Row]:
         """Return the results of those of these tasks that have one."""
-        found: dict[str, Row | None] = dict.fromkeys(keys)
+        rows: dict[str, Row | None] = dict.fromkeys(keys)
         # From the table itself, which holds a result beside its key: a spoilt index could give that of another task.
         for key, text, known in self._db.execute("SELECT task, result, digest FROM results NOT INDEXED"):
-            if key in found:
+            if key in rows:
                 self._verify(text, known, "the result of task", key)
-                found[key] = {name: _as_array(value) for name, value in json.loads(text).items()}
-        return {key: row for key, row in found.items() if row is not None}
+                rows[key] = {name: _as_array(value) for name, value in json.loads(text).items()}
+        return {key: row for key, row in rows.items() if row is not None}
 
     def failures(self, plan: str) -> dict[str, str]:
         """Return key → message of the tasks of a plan that failed when they were last tried."""

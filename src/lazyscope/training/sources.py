@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.problems import LinearLabels, LinearTarget, RidgeMonomial, SparseParity
+from lazyscope.problems import GaussianMixture, LinearLabels, LinearTarget, RidgeMonomial, SparseParity
 from lazyscope.problems.base import GaussianProblem, Problem
 from lazyscope.training.linear.margin import labels
 from lazyscope.training.linear.ridge import World
-from lazyscope.training.sgd.stream import draw, law_of
+from lazyscope.training.sgd.stream import draw, draw_test, law_of
 from lazyscope.training.taylor.learning import scored
 
 Draw = Callable[[int, np.random.Generator], tuple[NDArray[Any], NDArray[Any]]]
@@ -54,12 +54,18 @@ def source_of(problem: Problem, d: int, rng: np.random.Generator) -> Source:
 
 @source_of.register
 def _(problem: GaussianProblem, d: int, rng: np.random.Generator) -> Source:
+    if isinstance(problem, GaussianMixture) and problem.Sigma is not None:
+        needs = "Σ = I, as particles live in a ball of x's own coordinates"
+        raise NoTheorem.of("Particle descent on the mixture", needs, "another Σ", "Use another regime.")
     law = law_of(problem)
 
     def drawn(n: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
         return draw(law, n, rng)
 
-    return Source(law.d, drawn, drawn, lambda wanted, f: float(np.mean((f - wanted) ** 2)) / law.energy)
+    def fresh(n: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
+        return draw_test(law, n, rng)
+
+    return Source(law.d, drawn, fresh, lambda wanted, f: float(np.mean((f - wanted) ** 2)) / law.energy)
 
 
 @source_of.register

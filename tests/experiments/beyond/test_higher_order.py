@@ -8,7 +8,8 @@ import pytest
 
 import lazyscope as ls
 from lazyscope.experiments.beyond import higher_order as higher_order_experiment
-from lazyscope.experiments.beyond.higher_order import HigherOrderDraw, declared, extracted, higher_order
+from lazyscope.experiments.beyond.higher_order import HigherOrderDraw, extracted, higher_order
+from lazyscope.limits import declared
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.moments import moment_matched
 
@@ -82,7 +83,7 @@ def test_the_kth_piece_tends_to_its_mean(k, name):
 
 
 def test_declared_exponents_and_reproducibility():
-    assert np.allclose(declared(3, True), [-1 / 6, -1 / 3, 0.0, -1 / 6])
+    assert np.allclose(declared.higher_order(3, True), [-1 / 6, -1 / 3, 0.0, -1 / 6])
     rows = [HigherOrderDraw(3, 40, samples=4, repeats=3, seed=2).compute() for _ in range(2)]
     assert all(np.array_equal(rows[0][name], rows[1][name]) for name in rows[0])
 

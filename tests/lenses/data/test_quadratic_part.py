@@ -6,7 +6,7 @@ import pytest
 import lazyscope as ls
 from lazyscope.errors import InvalidParameter
 from lazyscope.lenses.data.forecast import linear_risk, quadratic_risks, unexplained
-from lazyscope.lenses.data.quadratic_part import Whitening, directions, hermite_features, quadratic_part, stein
+from lazyscope.lenses.data.quadratic_part import Whitening, directions, hermite_features, quadratic_part
 from lazyscope.lenses.data.spectrum import without_noise
 
 
@@ -96,6 +96,12 @@ def test_noise_has_no_quadratic_part(seed):
     rng = np.random.default_rng(seed)
     part = quadratic_part(rng.standard_normal((2000, 20)), rng.standard_normal(2000))
     assert not part.significant and abs(part.quadratic_z) < 4 and part.rest > 0.9
+
+
+def stein(Z, y):
+    """½ mean(y(zzᵀ − I)), the plain estimate of B for Gaussian z."""
+    y = y - y.mean()
+    return 0.5 * ((Z * y[:, None]).T @ Z / len(y) - np.mean(y) * np.eye(Z.shape[1]))
 
 
 def test_regression_and_stein_agree_and_regression_is_less_noisy():

@@ -13,10 +13,9 @@ from scipy.special import expit, ndtr
 from scipy.stats import norm
 
 import lazyscope as ls
-from lazyscope.limits.margin.loss import STEEPEST, compact, loss
+from lazyscope.limits.margin.loss import compact, loss
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.limits.margin.spectrum import averages
-from lazyscope.numerics.quadrature import panels
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import GaussianFeatures, IsotropicFeatures, RandomFeatures
 
@@ -57,65 +56,6 @@ def test_random_features_of_the_issue():
     assert float(result.margin) == pytest.approx(0.469827, abs=5e-7)
     assert float(result.error) == pytest.approx(0.314338, abs=5e-7)
     assert float(result.risk) == float(result.error)
-
-
-@pytest.mark.parametrize(("signal", "expected"), [(0.0, 0.5), (1.0, 0.4389391), (2.0, 0.3449301)])
-def test_separability_thresholds_of_the_issue(signal, expected):
-    found = separability_threshold(LinearLabels(signal), ISOTROPIC)
-    assert float(found.ratio) == pytest.approx(expected, abs=5e-8)
-    assert float(found.samples_per_feature) == pytest.approx(1 / float(found.ratio))
-
-
-# -- the loss: closed form in Z and a Gauss rule in T, against quadrature in both -------------------------------------
-
-
-@pytest.mark.parametrize("name", LABELS)
-@pytest.mark.parametrize(("mu", "rho"), [(0.9, 0.6), (0.0, 1.3), (2.5, 0.1)])
-def test_the_loss_by_integrating_both_variables(name, mu, rho):
-    problem = LABELS[name]
-
-    s = problem.signal
-    # panels in t that end where the links have kinks, in x > 0 wherever z = mu − rho t − x has mass
-    t, t_weight = panels(np.array([-10, -6, -3, -1.75, -0.875, -0.4, 0, 0.4, 0.875, 1.75, 3, 6, 10.0]))
-    x, x_weight = panels(np.linspace(0.0, 30.0, 31))
-    density = norm.pdf(t) * (problem.probability(s * t) + 1 - problem.probability(-s * t))
-    weight = (t_weight * density)[:, None] * x_weight * norm.pdf(mu - rho * t[:, None] - x)
-    expected = [np.sum(weight), np.sum(weight * x), np.sum(weight * x * t[:, None]), np.sum(weight * x**2)]
-    assert loss(mu, rho, *compact(problem))[:4] == pytest.approx(expected, abs=1e-11)
-
-
-def test_the_loss_to_twelve_digits_by_mpmath():
-    mu, rho, signal = 0.7, 1.1, 4
-    with mpmath.workdps(25):
-
-        def squared(t):
-            x = mu - rho * t
-            return (x * x + 1) * mpmath.ncdf(x) + x * mpmath.npdf(x)
-
-        expected = mpmath.quad(
-            lambda t: mpmath.npdf(t) * 2 / (1 + mpmath.exp(-signal * t)) * squared(t),
-            [-mpmath.inf, -3, -1, 0, 1, 3, mpmath.inf],
-        )
-    assert loss(mu, rho, *compact(LinearLabels(4.0)))[3] == pytest.approx(float(expected), abs=1e-14)
-
-
-@pytest.mark.parametrize("name", LABELS)
-def test_the_compact_rule_and_the_panels_agree_wherever_the_first_is_used(name):
-    problem = LABELS[name]
-    for mu in (0.0, 0.3, 1.0, 4.0):
-        for rho in (0.0, 0.5, STEEPEST):
-            fine = loss(mu, rho, *problem.agreement)
-            assert loss(mu, rho, *compact(problem)) == pytest.approx(fine, rel=1e-12, abs=1e-13)
-
-
-def test_slopes_of_the_loss_by_differences():
-    T, p = compact(LABELS["logistic"])
-    mu, rho, h = 0.8, 0.7, 1e-6
-    P0, E0, E1, _, Q0, Q1, P1, P2 = loss(mu, rho, T, p)
-    by_mu = (np.array(loss(mu + h, rho, T, p)) - loss(mu - h, rho, T, p)) / (2 * h)
-    by_rho = (np.array(loss(mu, rho + h, T, p)) - loss(mu, rho - h, T, p)) / (2 * h)
-    assert by_mu[[0, 1, 2, 3]] == pytest.approx([Q0, P0, P1, 2 * E0], abs=1e-8)
-    assert by_rho[[0, 1, 2, 3]] == pytest.approx([-Q1, -P1, -P2, -2 * E1], abs=1e-8)
 
 
 # -- the spectrum ----------------------------------------------------------------------------------------------------
@@ -392,54 +332,6 @@ def test_labels_without_noise_and_many_samples(psi):
     assert np.sqrt(F2) == pytest.approx(np.sqrt(psi) * c2, rel=1e-10 + 1e-15 / (1 - nu))
     assert float(result.error) == pytest.approx(np.arccos(nu) / np.pi, rel=1e-8)
     assert float(result.residual) < 1e-9
-
-
-# -- the threshold ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", LABELS)
-def test_below_the_threshold_the_margin_is_zero_and_the_result_says_so(name):
-    problem, regime = LABELS[name], RandomFeatures("relu")
-    at = separability_threshold(problem, regime, psi2=2.0)
-    psi1 = float(at.psi1)
-    below, above = margin(problem, regime, psi1 * (1 - 1e-6), 2.0), margin(problem, regime, psi1 * (1 + 1e-6), 2.0)
-    assert not bool(below.separable) and bool(above.separable)
-    assert (float(below.margin), float(below.error), float(below.alignment)) == (0.0, 0.5, 0.0)
-    assert 0.0 < float(above.margin) < 1e-5  # it grows from zero without a jump
-
-
-@pytest.mark.parametrize("name", LABELS)
-def test_the_two_ways_to_ask_for_a_threshold_agree(name):
-    psi2 = np.array([0.05, 1.0, 2.0, 40.0])
-    one = separability_threshold(LABELS[name], RandomFeatures("tanh"), psi2=psi2)
-    other = separability_threshold(LABELS[name], RandomFeatures("tanh"), psi1=one.psi1.values)
-    assert other.psi2.values == pytest.approx(psi2, rel=1e-10)
-    assert one.ratio.values == pytest.approx(other.ratio.values, rel=1e-10)
-    assert np.all(np.diff(one.ratio.values) < 0)  # more samples need more features, but fewer for each
-
-
-def test_thresholds_at_the_ends():
-    assert float(separability_threshold(LinearLabels(3.0, "sign"), ISOTROPIC).ratio) == 0.0
-    blind = separability_threshold(LinearLabels(3.0, "sign"), RandomFeatures("square"), psi2=3.0)
-    assert float(blind.psi1) == pytest.approx(1.5, rel=1e-12)  # Cover: half as many features as samples
-    half = GaussianFeatures([1.0, 2.0], alignment=[0.2, 0.3])
-    scaled = GaussianFeatures([7.0, 0.1], alignment=[0.3, 0.2])
-    one, other = (float(separability_threshold(LABELS["logistic"], regime).ratio) for regime in (half, scaled))
-    assert one == pytest.approx(other, rel=1e-12)  # of the spectrum only what it sees remains
-
-
-@pytest.mark.parametrize("seen", [0.1, 0.6, 1.0])
-def test_the_threshold_by_a_minimisation_of_its_own(seen):
-    T, p = LABELS["logistic"].agreement
-
-    def squared(c):
-        x = np.sqrt(1 + c**2 * (1 - seen))
-        u = -c * np.sqrt(seen) * T / x
-        return x**2 * (p @ ((u * u + 1) * ndtr(u) + u * norm.pdf(u)))
-
-    expected = minimize_scalar(squared, bounds=(0.0, 20.0), method="bounded", options={"xatol": 1e-10}).fun
-    regime = GaussianFeatures([1.0], alignment=[seen])
-    assert float(separability_threshold(LABELS["logistic"], regime).ratio) == pytest.approx(expected, rel=1e-12)
 
 
 # -- refusals --------------------------------------------------------------------------------------------------------

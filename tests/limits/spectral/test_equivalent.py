@@ -47,8 +47,8 @@ def test_a_power_law_at_every_width():
 def test_the_tangent_kernel(n, ridge, noise, risk):
     found = ls.limit(half_and_half(16, noise), TANGENT, width=INF, samples=n, ridge=ridge)
     assert float(found.risk) == pytest.approx(risk, abs=5e-7)
-    with pytest.raises(ls.NoTheorem, match="N = ∞"):
-        ls.limit(half_and_half(16), TANGENT, width=100, samples=n, ridge=ridge)
+    with pytest.raises(ls.NoTheorem, match="N ≥ 2d = 32"):
+        ls.limit(half_and_half(16), TANGENT, width=31, samples=n, ridge=ridge)
 
 
 @pytest.mark.parametrize(("psi1", "risk"), [(1, 0.6259585), (3, 0.3696813), (10, 0.2591824)])
@@ -67,12 +67,16 @@ def test_double_descent_is_its_limit_and_is_approached_like_one_over_d(psi1, ris
     assert slope == pytest.approx(-1.0, abs=0.02)
 
 
-@pytest.mark.parametrize(("capacity", "source", "noiseless"), [(1.5, 0.5, -1.5), (2.0, 0.3, -1.2), (1.5, 1.5, -3.0)])
-def test_power_laws_fall_with_the_proved_exponents(capacity, source, noiseless):
+@pytest.mark.parametrize(
+    ("capacity", "source", "measured", "proved"),
+    [(1.5, 0.5, -1.505, -1.5), (2.0, 0.3, -1.199, -1.2), (1.5, 1.5, -3.013, -3.0)],
+)
+def test_power_laws_fall_with_the_proved_exponents(capacity, source, measured, proved):
     n = np.array([400, 800, 1600, 3200])
-    target = ls.SpectralTarget.power_law(capacity, source, terms=4_000_000)
+    target = ls.SpectralTarget.power_law(capacity, source, terms=2_000_000)
     clean = ls.limit(target, ls.RandomFeatures(), width=INF, samples=n, ridge=0).risk.values
-    assert np.polyfit(np.log(n), np.log(clean), 1)[0] == pytest.approx(noiseless, abs=0.02)
+    slope = np.polyfit(np.log(n), np.log(clean), 1)[0]
+    assert slope == pytest.approx(measured, abs=5e-4) and slope == pytest.approx(proved, abs=0.02)
 
 
 def test_the_root_is_that_of_another_solver():
@@ -117,34 +121,6 @@ def test_gegenbauer_polynomials_are_orthonormal_and_counted():
     t, w, table = coordinate((), 12, 20)
     q = polynomials(t, 12, 20) * np.sqrt(multiplicities(12, 20))[:, None]
     assert np.allclose((table * w) @ q.T, np.eye(21), atol=1e-10)
-
-
-def test_an_odd_activation_keeps_the_risk_of_an_even_target():
-    target, odd = ls.HarmonicTarget(20, [0.0, 0.0, 1.0]), ls.RandomFeatures("erf")
-    found = ls.limit(target, odd, width=[10, 1e4, INF], samples=INF, ridge=1e-3)
-    assert np.allclose(found.risk, 1.0, rtol=1e-14) and np.all(found.learnt.values[:, 2] == 0.0)
-
-
-def test_extremes_are_numbers_or_refusals():
-    sizes = np.array([1.0, 10.0, 1000.0, INF])
-    for d in (2, 3, 1000, 10**6):
-        for name in ("relu", "tanh", "square"):
-            for energies in ([0.2, 0.5, 0.3, 0.1], [0.0, 1.0], [0.0]):
-                for ridge in (0.0, 1e-12, 1.0, 1e6):
-                    try:
-                        found = ls.limit(
-                            ls.HarmonicTarget(d, energies, noise=0.1),
-                            ls.RandomFeatures(name),
-                            width=sizes,
-                            samples=sizes,
-                            ridge=ridge,
-                        )
-                    except ls.NotConverged as error:
-                        assert "degree" in str(error)
-                        continue
-                    assert float(found.residual.max()) < 1e-12
-                    assert not any(np.any(np.isnan(values)) for values in found.data_vars.values())
-                    assert float(found.risk.min()) >= 0.0
 
 
 def test_infinitely_many_samples_are_the_population_risk():

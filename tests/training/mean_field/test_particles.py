@@ -8,11 +8,21 @@ import pytest
 import lazyscope as ls
 from lazyscope.experiments.wide.mean_field import ParticlesDraw, mean_field
 from lazyscope.regimes import MeanField
-from lazyscope.training.mean_field.conditional_gradient import best_atom, best_masses, minimise, on_ball
+from lazyscope.training.mean_field.conditional_gradient import best_atom, best_masses, minimise
 from lazyscope.training.mean_field.particles import Descent, Particles, Sample, descend
 
 TARGET = ls.QuadraticTarget([2.0, 1.0, 0.5, 0.25])
 MIXTURE = ls.GaussianMixture([0.8, 0.5, -0.6])
+
+
+def on_ball(m, bound):
+    """Project on Σ|m_i| ≤ bound: soft thresholding."""
+    size = np.abs(m)
+    if size.sum() <= bound:
+        return m
+    falling = np.sort(size)[::-1]
+    levels = (np.cumsum(falling) - bound) / np.arange(1, size.size + 1)
+    return np.sign(m) * np.maximum(size - levels[np.flatnonzero(falling > levels)[-1]], 0.0)
 
 
 @pytest.mark.parametrize("problem", [TARGET, MIXTURE])

@@ -67,7 +67,7 @@ class Question:
 
     @cached_property
     def methods(self) -> tuple[str, ...]:
-        """What tells claims of one pair apart."""
+        """The methods, by which users choose between claims of one pair."""
         return tuple(dict.fromkeys(claim.method for claim in self.claims if claim.method is not None))
 
     @property
@@ -85,14 +85,14 @@ class Question:
     @cached_property
     def regime_options(self) -> dict[str, tuple[Option, list[str]]]:
         """The options of all regimes, with the words of those that have them."""
-        found: dict[str, tuple[Option, list[str]]] = {}
+        options: dict[str, tuple[Option, list[str]]] = {}
         sized = "sized" if issubclass(self.kind, SizedProblem) else "open"
         scaled = {claim.regime for claim in self.claims if claim.scaled}
         for word, regime in self.regimes.items():
             for option in regime.options:
                 if option.when in ("", sized) or (option.when == "scaled" and regime in scaled):
-                    found.setdefault(option.name, (option, []))[1].append(word)
-        return found
+                    options.setdefault(option.name, (option, []))[1].append(word)
+        return options
 
     @cached_property
     def protocol_options(self) -> dict[str, tuple[list[Option], list[str]]]:
@@ -112,14 +112,16 @@ class Question:
 
 
 def questions(verb: Verb) -> dict[str, Question]:
-    """Return what a verb can be asked, by the word of the problem.
+    """Return the questions that a verb answers, by the word of the problem.
 
     >>> sorted(questions("exact"))
-    ['harmonic', 'mixture', 'quadratic']
+    ['harmonic', 'mixture', 'multi-index', 'quadratic']
     """
     known = registry.claims("simulate" if verb == "compare" else verb)
     if verb == "compare":  # something is simulated, and something else is there to compare it with
-        others = {(claim.problem, claim.regime) for one in ("limit", "exact") for claim in registry.claims(one)}
+        others = {
+            (claim.problem, claim.regime) for fidelity in ("limit", "exact") for claim in registry.claims(fidelity)
+        }
         known = tuple(claim for claim in known if (claim.problem, claim.regime) in others)
     return by_problem(verb, known)
 
@@ -137,16 +139,16 @@ def by_problem(verb: Verb, known: Sequence[Claim]) -> dict[str, Question]:
 
 
 def click_options(options: Iterable[Option], **helps: str) -> list[click.Option]:
-    """Return declared options as click has them; `helps` says of some of them something else."""
+    """Return declared options as options of click; `helps` replaces the help of some of them."""
     return [_click(option, helps.get(option.name, option.help), option.default) for option in options]
 
 
 def _click(option: Option, help_: str, default: Any) -> click.Option:
     if option.type is bool:
-        return click.Option([option.flag, option.name], is_flag=True, help=help_)
+        return click.Option([flag(option.name), option.name], is_flag=True, help=help_)
     types: dict[Any, Any] = {int: int, float: float, Path: click.Path(path_type=Path)}
     how = {"type": types.get(option.type), "default": default, "show_default": default is not None}
-    return click.Option([option.flag, option.name], **how, help=help_)
+    return click.Option([flag(option.name), option.name], **how, help=help_)
 
 
 def parameters(question: Question) -> list[click.Parameter]:
@@ -259,12 +261,16 @@ def words_of(question: Question, options: Mapping[str, Any]) -> tuple[list[str],
     if not {*words} <= {*known} or len({*words}) < len(words):
         must = f"name each of {', '.join(known)} at most once, with commas"
         raise InvalidParameter.of(owner, "--regime", must, repr(asked))
-    belongs = [(one, having) for one, having in question.regime_options.values() if one.name not in question.kind.usual]
+    belongs = [
+        (option, having)
+        for option, having in question.regime_options.values()
+        if option.name not in question.kind.usual
+    ]
     belongs += [(some[0], having) for some, having in question.protocol_options.values()]
     for option, having in belongs:
         if options.get(option.name) not in (None, option.default) and not {*having} & {*words}:
             must = f"go with the regime {' or '.join(word for word in question.regimes if word in having)}"
-            raise InvalidParameter.of(owner, option.flag, must, f"regime {','.join(words)}", "Leave it out.")
+            raise InvalidParameter.of(owner, flag(option.name), must, f"regime {','.join(words)}", "Leave it out.")
     return words, asked is not None
 
 
@@ -298,7 +304,7 @@ def protocol_of(
     if claim.protocol is None:
         return None
     given = {
-        option.name: read(owner, option, option.flag, options[option.name])
+        option.name: read(owner, option, flag(option.name), options[option.name])
         for option in claim.protocol.options
         if options.get(option.name) is not None
     }
@@ -327,7 +333,7 @@ def axis(owner: str, kind: type[Problem], name: str, text: str | None, d: int) -
 
 
 def sizes_of(question: Question, claim: Claim, problem: Problem, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sizes that a claim takes: sequences of N/d and N, of others a number where one was written."""
+    """Return the sizes that a claim takes: N/d and N as sequences, others as a number if a single one was written."""
     d = problem.d if isinstance(problem, SizedProblem) else int(options.get("d") or 1)
     sizes: dict[str, Any] = {}
     for name in claim.arguments:

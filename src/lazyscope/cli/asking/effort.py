@@ -72,7 +72,7 @@ def _counted(count: float, noun: str) -> str:
 
 
 def _positive(values: Iterable[float]) -> list[float]:
-    """Return what can be sizes: others are refused later, by whom they concern."""
+    """Return the positive, finite values; the verb itself refuses the others."""
     return [value for value in values if 0 < value < float("inf")]
 
 
@@ -118,7 +118,7 @@ def _of_run(word: str, run: Run, draws: int) -> Effort | None:
 
 
 def _exact(word: str, run: Run, d: float, widths: Sequence[float]) -> tuple[list[float], bool]:
-    """Return seconds a width, and whether they are of descents: of trained networks with another σ than u²."""
+    """Return the seconds of each width, and whether it is a descent: a trained network with σ other than u²."""
     regime: Any = run.regime
     if word == "nn" and regime.alpha is None and regime.activation.degree != 2:
         return [_DESCENT * (2e-3 + 3e-4 * N + 6.0 * N**2 * d / _FLOPS) for N in widths], True

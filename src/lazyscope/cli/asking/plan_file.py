@@ -149,7 +149,7 @@ class _Grid:
             having = [word for word, question in self.known.items() if key in _own(question)]
             if having and not {*having} & {*words}:
                 raise self._wrong(key, f"go with the problem {' or '.join(having)}", ", ".join(words))
-            having = [one for question in asked for one in question.regime_options.get(key, (None, []))[1]]
+            having = [word for question in asked for word in question.regime_options.get(key, (None, []))[1]]
             if having and not {*having} & {*names}:
                 must = f"go with the regime {' or '.join(dict.fromkeys(having))}"
                 raise self._wrong(key, must, ", ".join(names), "Leave it out.")
@@ -207,7 +207,7 @@ class _Grid:
         return [{}] if claim is None or claim.protocol is None else list(self._variants(claim.protocol))
 
     def _variants(self, kind: Any) -> Iterator[dict[str, Any]]:
-        """Yield what each variant of a protocol changes: a list makes several, unless a list is what is asked for."""
+        """Yield the changes of each variant of a protocol: one a value of a list, unless the field is itself a list."""
         table = self.table.get(kind.word, {})
         if not isinstance(table, dict):
             raise self._wrong(kind.word, f"be a table, [{kind.word}]", repr(table)[:60])

@@ -6,13 +6,11 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter
-from lazyscope.estimators.base import Array, FirstLayer, blocks, generator, product
+from lazyscope.estimators.base import Array, FirstLayer, NeuronsOnRows, blocks, generator, product
 from lazyscope.estimators.networks.network import Kind, TwoLayerNetwork
 from lazyscope.estimators.networks.training import Plan, Samples, Trainer
 
@@ -20,7 +18,7 @@ _AUTO_BATCH = 200
 _CHEAP = 3e7  # flops of an epoch below which float64 costs nothing that anybody would notice
 
 
-class BothLayers(BaseEstimator):
+class BothLayers(NeuronsOnRows):
     """What regression and classification share: train on targets (n, k), and evaluate f, (n, k)."""
 
     _kind: Kind
@@ -66,11 +64,7 @@ class BothLayers(BaseEstimator):
 
     def _start(self, X: Any, k: int, v: FloatArray | None) -> Trainer:
         """Draw the network: the first layer as everywhere, the second a_i ~ N(0, 1/N)."""
-        owner, plan = type(self).__name__, Plan.of(self)
-        layer = FirstLayer.draw(
-            X, width=self.width, activation=self.activation, scale=self.scale, bias=self.bias,
-            random_state=self.random_state, weights=v, owner=owner,
-        )  # fmt: skip
+        owner, plan, layer = type(self).__name__, Plan.of(self), self._drawn(X, v)
         N, d = layer.W.shape
         if not layer.sigma.has_derivative:
             must = "have a derivative: training follows it"
@@ -144,13 +138,7 @@ class BothLayers(BaseEstimator):
         self._keep(trainer)
 
     def _values(self, X: Any) -> FloatArray:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = self._inputs(X)
         A = self._A.astype(X.dtype, copy=False)
         parts = [product(self.layer_.features(X[part]), A.T) for part in blocks(X.shape[0], len(A))]
         return np.asarray(np.concatenate(parts) + self._c)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

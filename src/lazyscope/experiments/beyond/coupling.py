@@ -18,11 +18,12 @@ import numpy as np
 
 from lazyscope.activations import Activation, as_activation
 from lazyscope.activations.derivatives import require_smooth
-from lazyscope.checks import FloatArray, whole_number, whole_numbers
+from lazyscope.checks import FloatArray, whole_number
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, provenance, table
+from lazyscope.experiments.frame.drawing import against_declared, canvas
+from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import Point, Risk
@@ -34,17 +35,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-QUANTITIES: dict[str, tuple[str, float]] = {
-    "linear_plain": ("f^L without signs (§3)", 0.25),
-    "linear": ("f^L under signs (Lemma 11a)", -0.25),
-    "quadratic": ("f^Q (Lemma 10)", 0.0),
-    "gap": ("f − f^Q under signs (Lemma 11)", -0.25),
-    "rest": ("f − f^L − f^Q under signs (Lemma 11b)", -0.25),
-    "risk": ("|L − L^Q| (Lemma 12)", -0.25),
-    "gradient": ("|⟨∇L − ∇L^Q, W⟩| (Lemma 13)", -0.25),
-    "hessian": ("|(∇²L − ∇²L^Q)[W⋆, W⋆]| (Lemma 14)", -0.25),
+QUANTITIES = {
+    "linear_plain": "f^L without signs (§3)",
+    "linear": "f^L under signs (Lemma 11a)",
+    "quadratic": "f^Q (Lemma 10)",
+    "gap": "f − f^Q under signs (Lemma 11)",
+    "rest": "f − f^L − f^Q under signs (Lemma 11b)",
+    "risk": "|L − L^Q| (Lemma 12)",
+    "gradient": "|⟨∇L − ∇L^Q, W⟩| (Lemma 13)",
+    "hessian": "|(∇²L − ∇²L^Q)[W⋆, W⋆]| (Lemma 14)",
 }
-"""What is measured: its name in the papers' terms, and the exponent of m that they bound it by (at unit norms)."""
+"""What is measured: its name in the papers' terms. `declared.COUPLING` has the exponents of m."""
+_BOUNDS = ("rest", "risk", "gradient", "hessian")  # their exponents are bounds, the others are theirs
 _BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
 _PANELS = {
     "pieces": {"linear_plain": (_ORANGE, "s"), "linear": (_BLUE, "o"), "quadratic": (_RED, "D"), "rest": (_GREEN, "^")},
@@ -180,13 +182,10 @@ def coupling(
     >>> bool(abs(result.exponent.sel(quantity="linear") + 0.25) < 0.1)
     True
     """
-    some = np.atleast_1d(whole_numbers(widths, "coupling", "widths")).tolist()
-    draws = whole_number(draws, "coupling", "draws")
-    plan = [
-        CouplingDraw(m, whole_number(d, "coupling", "d"), samples, signs, activation, loss, number, seed)
-        for m in some
-        for number in range(draws)
-    ]
+    d = whole_number(d, "coupling", "d")
+    plan = over_widths(
+        "coupling", widths, draws, lambda m, k: CouplingDraw(m, d, samples, signs, activation, loss, k, seed)
+    )
     return assemble(plan, computed(plan))
 
 
@@ -206,9 +205,9 @@ def assemble(plan: Sequence[CouplingDraw], rows: Sequence[dict[str, Any]]) -> xr
             "stderr": (("quantity", "width"), error),
             "exponent": ("quantity", slope),
             "exponent_stderr": ("quantity", spread),
-            "bound": ("quantity", [QUANTITIES[name][1] for name in names]),
+            "bound": ("quantity", [declared.COUPLING[name] for name in names]),
         },
-        {"quantity": names, "width": widths, "name": ("quantity", [QUANTITIES[name][0] for name in names])},
+        {"quantity": names, "width": widths, "name": ("quantity", [QUANTITIES[name] for name in names])},
         {
             **provenance("coupling", "Lemmas 10–14", "bai2020beyond", first.seed),
             "activation": as_activation(first.activation).name,
@@ -276,12 +275,9 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def _series(axes: Axes, panel: xr.Dataset, name: str, colour: str, marker: str) -> None:
-    m, size = panel.width.values, panel["size"].values
-    declared = float(panel.bound)
-    at_most = "≤ " if str(panel.quantity.values) in ("rest", "risk", "gradient", "hessian") else ""
-    label = f"{name}: m$^{{{float(panel.exponent):+.2f}}}$ ({at_most}{declared:+.2f})".replace("-", "−")
-    axes.errorbar(m, size, panel.stderr.values, color=colour, marker=marker, linestyle="", label=label)
-    axes.plot(m, size[0] * (m / m[0]) ** declared, color=colour, linestyle="--", linewidth=1.0)
+    sizes = (panel.width, panel["size"], panel.stderr)
+    at_most = "≤ " if str(panel.quantity.values) in _BOUNDS else ""
+    against_declared(axes, sizes, float(panel.exponent), float(panel.bound), name, at_most, color=colour, marker=marker)
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
@@ -291,14 +287,12 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     for panel, shown in _PANELS.items():
         for name in shown:
             at = data[panel].sel(quantity=name)
-            slope, error, declared = (float(at[key]) for key in ("exponent", "exponent_stderr", "bound"))
-            bound = name in ("rest", "risk", "gradient", "hessian")
+            slope, error, power = (float(at[key]) for key in ("exponent", "exponent_stderr", "bound"))
+            bound = name in _BOUNDS
             allowed = _TOLERANCE + 2.0 * (0.0 if np.isnan(error) else error)
-            if not (slope <= declared + allowed and (bound or slope >= declared - allowed)):
-                wrong.append(QUANTITIES[name][0])
-            lines.append(
-                f"{QUANTITIES[name][0]:<42}{slope:>9.3f} ± {error:.3f}{'≤ ' if bound else '':>4}{declared:>+6.2f}"
-            )
+            if not (slope <= power + allowed and (bound or slope >= power - allowed)):
+                wrong.append(QUANTITIES[name])
+            lines.append(f"{QUANTITIES[name]:<42}{slope:>9.3f} ± {error:.3f}{'≤ ' if bound else '':>4}{power:>+6.2f}")
     lines.append(
         "Network and quadratic model couple as declared." if not wrong else f"Not as declared: {', '.join(wrong)}."
     )

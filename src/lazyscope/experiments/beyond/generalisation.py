@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import log, sqrt
+from math import sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from lazyscope.activations import Activation, as_activation
 from lazyscope.activations.derivatives import require_smooth, taylor_coefficients
 from lazyscope.checks import FloatArray, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter
+from lazyscope.limits import declared
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import on_sphere
 from lazyscope.weights import generator
@@ -135,7 +136,7 @@ def generalisation(
         lemma5_stderr=2.0 * float(stderr[1]),
         frobenius=2.0 * float(mean[2]) + rest,
         concentration=2.0 * Bw**2 * _concentration(model, X) + rest,
-        theorem6=Bx**2 * Bw**2 * M_op / sqrt(n) + rest,
+        theorem6=declared.generalisation(Bx, Bw, M_op, n),
     )
 
 
@@ -161,7 +162,7 @@ def _suprema(model: TaylorModel, X: FloatArray, s: FloatArray) -> tuple[float, f
 
 
 def _concentration(model: TaylorModel, X: FloatArray) -> float:
-    """Lemma 8: E_s max_r ‖A_r‖ ≤ 4 √(log(2md) max_r ‖E A_r²‖), E A_r² = (B_x²/n²) Σ_i c₂² x_i x_iᵀ."""
+    """Lemma 8's bound on E_s max_r ‖A_r‖, where E A_r² = (B_x²/n²) Σ_i c₂² x_i x_iᵀ."""
     weights = np.full(len(X), model.Bx**2 / len(X))
     largest = max(float(np.linalg.eigvalsh(A)[:, -1].max()) for A in _matrices(model, X, weights, 2))
-    return 4.0 * sqrt(log(2.0 * model.m * model.d) * largest)
+    return declared.matrix_concentration(model.m, model.d, largest)

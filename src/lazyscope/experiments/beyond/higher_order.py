@@ -19,12 +19,13 @@ import numpy as np
 
 from lazyscope.activations import Activation, as_activation
 from lazyscope.activations.derivatives import require_smooth, taylor_coefficients
-from lazyscope.checks import FloatArray, whole_number, whole_numbers
+from lazyscope.checks import FloatArray, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, provenance, table
+from lazyscope.experiments.frame.drawing import against_declared, canvas
+from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.taylor.model import TaylorModel, upto
 from lazyscope.training.taylor.moments import moment_matched
@@ -95,23 +96,12 @@ def _sizes(model: TaylorModel, k: int, z: FloatArray, v: FloatArray, X: FloatArr
     pairs = model.m // 2
     c = taylor_coefficients(model.sigma, model.W0[:pairs] @ X.T, k)
     reach = model.m ** (-0.5 / k) * (X @ v)
-    found = [
+    pieces = [
         (z[:, :pairs] ** j - z[:, pairs:] ** j) @ c[j] * reach**j / np.sqrt(model.m) for j in upto(k)
     ]  # each (repeat, input)
     some = z[:_NETWORKS]
-    rest = np.array([model.network(extracted(k, row, v), X) for row in some]) - np.sum(found, axis=0)[:_NETWORKS]
-    return np.array([np.sqrt(np.mean(values**2)) for values in (*found, rest)])
-
-
-def declared(k: int, randomized: bool) -> FloatArray:
-    """Return the exponents of m that §6.1 declares for f^{(1)} … f^{(k)}, and its bound for what follows.
-
-    >>> declared(2, True), declared(2, False)
-    (array([-0.25,  0.  , -0.25]), array([ 0.25,  0.  , -0.25]))
-    """
-    j = np.arange(1.0, k + 1.0)
-    below = np.where(j < k, -j / (2 * k), 0.0) if randomized else (k - j) / (2 * k)
-    return np.append(below, -1.0 / (2 * k))
+    rest = np.array([model.network(extracted(k, row, v), X) for row in some]) - np.sum(pieces, axis=0)[:_NETWORKS]
+    return np.array([np.sqrt(np.mean(values**2)) for values in (*pieces, rest)])
 
 
 def higher_order(
@@ -154,13 +144,12 @@ def higher_order(
     True
     """
     k = whole_number(k, "higher_order", "k", least=2, advice="Order 1 is the tangent model itself.")
-    some = np.atleast_1d(whole_numbers(widths, "higher_order", "widths")).tolist()
-    draws = whole_number(draws, "higher_order", "draws")
-    plan = [
-        HigherOrderDraw(k, m, whole_number(d, "higher_order", "d"), samples, repeats, activation, number, seed)
-        for m in some
-        for number in range(draws)
-    ]
+    d = whole_number(d, "higher_order", "d")
+
+    def draw(m: int, number: int) -> HigherOrderDraw:
+        return HigherOrderDraw(k, m, d, samples, repeats, activation, number, seed)
+
+    plan = over_widths("higher_order", widths, draws, draw)
     return assemble(plan, computed(plan))
 
 
@@ -182,7 +171,7 @@ def assemble(plan: Sequence[HigherOrderDraw], rows: Sequence[dict[str, Any]]) ->
         variables[f"{name}_stderr"] = (("piece", "width"), error)
         variables[f"{name}_exponent"] = ("piece", slope)
         variables[f"{name}_exponent_stderr"] = ("piece", spread)
-        variables[f"{name}_declared"] = ("piece", declared(first.k, name == "randomized"))
+        variables[f"{name}_declared"] = ("piece", declared.higher_order(first.k, name == "randomized"))
     return xr.Dataset(
         variables,
         {"piece": pieces, "width": widths},
@@ -248,34 +237,19 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def _panel(axes: Axes, result: xr.Dataset) -> None:
-    k, m = int(result.attrs["order"]), result.width.values
-    plain = result.sel(piece="1")
-    grow, grey = (k - 1) / (2 * k), "#888888"
-    label = _label("f$^{(1)}$ plain", float(plain.plain_exponent), grow)
-    sizes, errors = plain.plain.values, plain.plain_stderr.values
-    axes.errorbar(m, sizes, errors, color=grey, marker="s", linestyle="", label=label)
-    axes.plot(m, sizes[0] * (m / m[0]) ** grow, color=grey, linestyle="--", linewidth=1.0)
+    k, m = int(result.attrs["order"]), result.width
+    series: list[tuple[str, int, str, dict[str, Any]]] = [
+        ("plain", 1, "f$^{(1)}$ plain", {"color": "#888888", "marker": "s"})
+    ]
     for j in range(1, k + 1):
-        at = result.sel(piece=str(j))
         colour = LOOKS["NN"]["color"] if j == k else scale_colour((j - 1) / max(k - 1, 1))
-        size, declared = at.randomized.values, float(at.randomized_declared)
-        label = _label(f"f$^{{({j})}}$", float(at.randomized_exponent), declared)
-        axes.errorbar(
-            m,
-            size,
-            at.randomized_stderr.values,
-            color=colour,
-            marker="D" if j == k else "o",
-            linestyle="",
-            label=label,
-        )
-        axes.plot(m, size[0] * (m / m[0]) ** declared, color=colour, linestyle="--", linewidth=1.0)
+        series.append(("randomized", j, f"f$^{{({j})}}$", {"color": colour, "marker": "D" if j == k else "o"}))
+    for kind, j, name, look in series:
+        at = result.sel(piece=str(j))
+        sizes = (m, at[kind], at[f"{kind}_stderr"])
+        against_declared(axes, sizes, float(at[f"{kind}_exponent"]), float(at[f"{kind}_declared"]), name, **look)
     axes.set(xscale="log", yscale="log", xlabel="m, neurons", title=f"k = {k}, σ = {result.attrs['activation']}")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), title="fitted exponent (declared)")
-
-
-def _label(name: str, found: float, declared: float) -> str:
-    return f"{name}: m$^{{{found:+.2f}}}$ ({declared:+.2f})".replace("-", "−")
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
@@ -286,10 +260,10 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         for kind, piece in (("plain", "1"), *(("randomized", str(j)) for j in range(1, k + 1))):
             at = result.sel(piece=piece)
             slope, error = float(at[f"{kind}_exponent"]), float(at[f"{kind}_exponent_stderr"])
-            declared = float(at[f"{kind}_declared"])
+            power = float(at[f"{kind}_declared"])
             name = f"k = {k}, f^({piece}), {kind}"
-            lines.append(f"{name:<26}{slope:>9.3f} ± {error:.3f}{declared:>+10.3f}")
-            if not abs(slope - declared) <= _TOLERANCE + 2.0 * (0.0 if np.isnan(error) else error):
+            lines.append(f"{name:<26}{slope:>9.3f} ± {error:.3f}{power:>+10.3f}")
+            if not abs(slope - power) <= _TOLERANCE + 2.0 * (0.0 if np.isnan(error) else error):
                 wrong.append(name)
     lines.append("The k-th piece alone survives." if not wrong else f"Not as declared: {'; '.join(wrong)}.")
     return lines

@@ -19,6 +19,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, exponents, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.limits import declared
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.taylor.construction import express, monomials
@@ -46,7 +47,6 @@ _POINTS = {
     "both": (_GREEN, "^"),
     "the opposite": (_RED, "D"),
 }
-_DECLARED = {"Lemma 1": -1.0, "Theorem 2": -0.25}
 _TOLERANCE = 0.06
 
 
@@ -86,27 +86,29 @@ class LandscapeDraw(Draw):
     def compute(self) -> Row:
         """Do the work; arrays of the row are (statement, point), the bound of Lemma 1's error (point,)."""
         setting = _Setting.of(self)
-        found = []
+        points = []
         for build in POINTS.values():
             W = build(setting.W_star, setting.rng)
             options: dict[str, Any] = {"signs": self.signs, "lam": setting.lam}
-            found.append(landscape(setting.risk, W, setting.W_star, setting.rng, **options))
+            points.append(landscape(setting.risk, W, setting.W_star, setting.rng, **options))
         row = {
-            name: np.array([[getattr(_statement(one, statement), name) for one in found] for statement in STATEMENTS])
+            name: np.array(
+                [[getattr(_statement(point, statement), name) for point in points] for statement in STATEMENTS]
+            )
             for name in _NUMBERS
         }
-        row["bound"] = np.array([one.clean.bound for one in found])
-        return row | {"OPT": np.asarray(found[0].OPT)}
+        row["bound"] = np.array([point.clean.bound for point in points])
+        return row | {"OPT": np.asarray(points[0].OPT)}
 
 
-def _statement(found: Any, name: str) -> Inequality:
-    one: Inequality = getattr(found, name)
-    return one
+def _statement(statements: Any, name: str) -> Inequality:
+    inequality: Inequality = getattr(statements, name)
+    return inequality
 
 
 @dataclass(frozen=True, eq=False)
 class _Setting:
-    """What both kinds of work begin with."""
+    """The risk, W⋆ and λ that both kinds of work begin with."""
 
     risk: Risk
     W_star: FloatArray
@@ -168,16 +170,16 @@ class DescentDraw(Draw):
             if step not in when:
                 return
             some = [Sigma for draw in draws for Sigma in (draw, -draw)] if self.randomized else [None]
-            found = stationarity([risk.at(W, Sigma, derivatives=2) for Sigma in some])
+            stationary = stationarity([risk.at(W, Sigma, derivatives=2) for Sigma in some])
             here = clean.at(W, derivatives=2)
             rows.append(
                 [
                     step,
-                    found.risk,
-                    found.gradient * reach,
-                    found.smallest * reach**2,
+                    stationary.risk,
+                    stationary.gradient * reach,
+                    stationary.smallest * reach**2,
                     norm_24(W) / norm_24(setting.W_star),
-                    certificate(found, here, setting.W_star, setting.lam),
+                    certificate(stationary, here, setting.W_star, setting.lam),
                 ]
             )
 
@@ -345,11 +347,11 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         at = panel.sel(statement=statement)
         slopes = at.exponent.values[np.isfinite(at.exponent.values)]
         spread = at.exponent_stderr.values[np.isfinite(at.exponent.values)]
-        declared = _DECLARED.get(statement, _DECLARED["Theorem 2"])
+        power = declared.LANDSCAPE[statement]
         shown = " ".join(f"{slope:.2f}" for slope in slopes)
         z = float(np.sqrt(np.mean(at.z.values**2)))
-        lines.append(f"{statement:<13}{shown:>34}{f'≤ {declared:.2f}':>10}{float(at.slack.min()):>13.3g}{z:>12.2f}")
-        if np.any(slopes > declared + _TOLERANCE + 2 * np.nan_to_num(spread)) or float(at.slack.min()) < 0:
+        lines.append(f"{statement:<13}{shown:>34}{f'≤ {power:.2f}':>10}{float(at.slack.min()):>13.3g}{z:>12.2f}")
+        if np.any(slopes > power + _TOLERANCE + 2 * np.nan_to_num(spread)) or float(at.slack.min()) < 0:
             wrong.append(statement)
     for name in data["descents"].model.values.tolist():
         at = data["descents"].sel(model=name)

@@ -123,7 +123,7 @@ def assemble(draws: Sequence[TraceDraw], rows: Sequence[Row]) -> xr.Dataset:
     clock = np.cumsum([protocol.rate(protocol.step_sizes[0], step) for step in range(protocol.steps)])
     time = clock[(samples / protocol.batch).astype(int) - 1]
     coordinates = {"samples": ("point", samples), "time": ("point", time)}
-    return xr.Dataset({name: ("point", one) for name, one in values.items()}, coordinates)
+    return xr.Dataset({name: ("point", value) for name, value in values.items()}, coordinates)
 
 
 @dataclass(frozen=True)
@@ -192,8 +192,8 @@ def _joined(preset: FlowPreset, some: list[tuple[str, int, float]], ones: list[x
     """Put traces together, the last points of each; add where each would end after endless flow."""
     import xarray as xr
 
-    points = min(one.sizes["point"] for one in ones)
-    whole = xr.concat([one.isel(point=slice(-points, None)) for one in ones], "trace")
+    points = min(trace.sizes["point"] for trace in ones)
+    whole = xr.concat([trace.isel(point=slice(-points, None)) for trace in ones], "trace")
     labels, widths, sizes = zip(*some, strict=True)
     floors = [float(exact(preset.problem, _REGIMES[label], width=N, draws=preset.draws).risk) for label, N, _ in some]
     whole = whole.assign(floor=("trace", np.array(floors)))

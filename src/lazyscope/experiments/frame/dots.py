@@ -36,7 +36,7 @@ class Setting:
 
     @property
     def sizes(self) -> dict[str, tuple[Any, ...]]:
-        """What a trial is of."""
+        """The sizes of a trial."""
         return {"width": self.widths, "samples": (self.samples,), "d": (self.d,)}
 
     @property

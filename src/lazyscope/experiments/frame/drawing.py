@@ -59,10 +59,10 @@ def against_width(axes: Axes, data: xr.Dataset) -> None:
     """Draw `limit` as lines, `exact` as crosses and `simulate` as dots with their standard errors."""
     ratio = data.width / data.attrs["d"]
     for label in data.series.values.tolist():
-        one, look = data.sel(series=label), _large(label)
-        axes.plot(one.rho, one.limit, color=look["color"], zorder=2)
-        axes.errorbar(ratio, one.simulated, one.simulated_stderr.fillna(0.0), linestyle="", zorder=3, **look)
-        axes.plot(ratio, one.exact, markeredgecolor=_darker(look["color"]), zorder=4, **_CROSS)
+        at, look = data.sel(series=label), _large(label)
+        axes.plot(at.rho, at.limit, color=look["color"], zorder=2)
+        axes.errorbar(ratio, at.simulated, at.simulated_stderr.fillna(0.0), linestyle="", zorder=3, **look)
+        axes.plot(ratio, at.exact, markeredgecolor=_darker(look["color"]), zorder=4, **_CROSS)
     if "bayes" in data:
         axes.axhline(float(data.bayes), **FLOOR)
     axes.set(xlabel=RATIO, ylabel=RISK, xscale="log", xlim=(0.088, 11.4))
@@ -124,6 +124,19 @@ def _few(widths: list[int]) -> list[int]:
     if len(widths) <= _MOST_TRACES:
         return widths
     return [widths[0], widths[len(widths) // 2], widths[-1]]
+
+
+def against_declared(
+    axes: Axes, sizes: tuple[Any, Any, Any], fitted: float, power: float, name: str, at_most: str = "", **look: Any
+) -> None:
+    """Draw widths, sizes and standard errors as dots, and the declared power of the width dashed from the first dot.
+
+    The label has the fitted exponent, and in brackets the declared one.
+    """
+    m, size, stderr = (np.asarray(values) for values in sizes)
+    label = f"{name}: m$^{{{fitted:+.2f}}}$ ({at_most}{power:+.2f})".replace("-", "−")
+    axes.errorbar(m, size, stderr, linestyle="", label=label, **look)
+    axes.plot(m, size[0] * (m / m[0]) ** power, color=look["color"], linestyle="--", linewidth=1.0)
 
 
 def name_ends(axes: Axes, labels: list[tuple[float, str, Any]], apart: float = 0.052) -> None:

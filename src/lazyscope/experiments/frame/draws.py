@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import prod
 from operator import attrgetter
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from lazyscope.checks import FloatArray
+from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.evidence.work import Measurement, Row, Work
 from lazyscope.progress import report
 
@@ -32,6 +32,13 @@ class Draw(Measurement):
     def size(self) -> int:
         """A rough cost, used to start long tasks first."""
         return prod(int(attrgetter(name)(self)) for name in self.costs)
+
+
+def over_widths(owner: str, widths: Any, draws: int, draw: Callable[[int, int], D]) -> list[D]:
+    """Return draw(width, number) for every width and number, which are checked here for the report `owner`."""
+    some = np.atleast_1d(whole_numbers(widths, owner, "widths")).tolist()
+    numbers = range(whole_number(draws, owner, "draws"))
+    return [draw(width, number) for width in some for number in numbers]
 
 
 def computed(draws: Sequence[Work]) -> list[Row]:

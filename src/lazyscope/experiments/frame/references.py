@@ -105,7 +105,7 @@ def of_store(store: str | os.PathLike[str], commit: str) -> Reference:
         keys: Iterable[str] = [task.key for name in opened.names() for task in opened.plan(name).tasks]
         rows = opened.rows(keys)
         versions = [json.loads(text) for name in opened.names() for text in opened.versions(name)]
-        seconds = sum(one.seconds for one in opened.statuses())
+        seconds = sum(status.seconds for status in opened.statuses())
     provenance = {
         "commit": commit,
         "date": datetime.now(UTC).date().isoformat(),

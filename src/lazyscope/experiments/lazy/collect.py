@@ -50,7 +50,7 @@ def panel_data(panel: Panel, rows: Rows) -> xr.Dataset:
         whole = whole.assign(bayes=verbs.bayes(panel.problem).risk)
     for name, text in AT_A_WIDTH.items():
         whole[name].attrs["long_name"] = text
-    theorems = [f"{one.label}: {part.attrs['rests']}" for one, part in zip(panel.series, parts, strict=True)]
+    theorems = [f"{series.label}: {part.attrs['rests']}" for series, part in zip(panel.series, parts, strict=True)]
     return whole.assign_attrs(
         title=panel.title,
         problem=str(panel.problem),

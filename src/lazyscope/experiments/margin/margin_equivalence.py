@@ -46,16 +46,16 @@ class MarginEquivalencePreset(Preset):
     @property
     def settings(self) -> dict[str, margin_dots.MarginSetting]:
         """What is simulated: both kinds of features, all widths in the last dimension and one in the others."""
-        found = {}
+        settings = {}
         for name in self.activations:
             for d in self.d:
                 widths = tuple(round(r * d) for r in (self.psi1 if d == self.d[-1] else (self.common,)))
                 for kind, surrogate in (("nonlinear", False), ("noisy linear", True)):
                     regime = RandomFeatures(name, surrogate=surrogate)
-                    found[f"{name}, {kind}, d = {d}"] = margin_dots.MarginSetting(
+                    settings[f"{name}, {kind}, d = {d}"] = margin_dots.MarginSetting(
                         LinearLabels(self.signal), regime, d, round(self.psi2 * d), widths, self.draws
                     )
-        return found
+        return settings
 
 
 PRESETS = {
@@ -85,14 +85,14 @@ def data(preset: MarginEquivalencePreset, rows: Sequence[Row]) -> dict[str, xr.D
 def pairs(data: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
     """Return the paired differences, nonlinear minus noisy linear, a row for each setting and width."""
     table = []
-    for key, one in data.items():
+    for key, panel in data.items():
         if ", nonlinear, " not in key:
             continue
         other = data[key.replace("nonlinear", "noisy linear")]
-        for i, N in enumerate(one.width.values.tolist()):
-            row: dict[str, Any] = {"activation": key.split(",")[0], "d": one.attrs["d"], "psi1": N / one.attrs["d"]}
+        for i, N in enumerate(panel.width.values.tolist()):
+            row: dict[str, Any] = {"activation": key.split(",")[0], "d": panel.attrs["d"], "psi1": N / panel.attrs["d"]}
             for name in _PANELS:
-                gaps = one[f"{name}_draws"].values[i] - other[f"{name}_draws"].values[i]
+                gaps = panel[f"{name}_draws"].values[i] - other[f"{name}_draws"].values[i]
                 stderr = float(gaps.std(ddof=1) / np.sqrt(gaps.size))
                 row |= {name: float(gaps.mean()), f"{name}_stderr": stderr}
             table.append(row)
@@ -196,7 +196,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         if not far
         else f"Not equivalent: {far} of {count} differences beyond 4 standard errors plus 2/d."
     )
-    return [*table, same, margin_dots.agreement(one for key, one in data.items() if "limit" not in key)]
+    return [*table, same, margin_dots.agreement(panel for key, panel in data.items() if "limit" not in key)]
 
 
 _TITLE = "Nonlinear against noisy linear features at the largest margin (the same, Conjecture)"

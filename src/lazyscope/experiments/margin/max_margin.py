@@ -100,8 +100,8 @@ def _panel(axes: Axes, data: Mapping[str, xr.Dataset], name: str) -> None:
         axes.axhline(float(line.bayes), label="Bayes", **FLOOR)
     else:
         axes.text(threshold / 2, 0.02, "not separable", rotation=90, ha="center", va="bottom", color="#777777")
-    for (panel, one), look in zip(list(data.items())[1:], _DOTS, strict=True):
-        shown = one.isel(width=one.separable.values > 0.5)
+    for (panel, measured), look in zip(list(data.items())[1:], _DOTS, strict=True):
+        shown = measured.isel(width=measured.separable.values > 0.5)
         error = shown[f"{name}_stderr"]
         axes.errorbar(shown.psi1, shown[name], error, linestyle="", label=f"simulated, {panel}", **look)
     axes.set_xlim(left=0.0)
@@ -111,13 +111,13 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return a table of the dots and their limits, and whether they agree."""
     table = [f"{'d':>5}{'N/d':>7}{'error':>18}{'limit':>9}{'margin':>18}{'limit':>9}{'separable':>11}"]
     dots = list(data.values())[1:]
-    for one in dots:
-        for i, psi1 in enumerate(one.psi1.values):
+    for panel in dots:
+        for i, psi1 in enumerate(panel.psi1.values):
             cells = "".join(
-                f"{margin_dots.with_error(one, name, i):>18}{float(one[f'{name}_expected'][i]):>9.4f}"
+                f"{margin_dots.with_error(panel, name, i):>18}{float(panel[f'{name}_expected'][i]):>9.4f}"
                 for name in _PANELS
             )
-            table.append(f"{one.attrs['d']:>5}{psi1:>7.2f}{cells}{float(one.separable[i]):>11.0%}")
+            table.append(f"{panel.attrs['d']:>5}{psi1:>7.2f}{cells}{float(panel.separable[i]):>11.0%}")
     return [
         *table,
         f"Separable from N/d = {data['limit'].attrs['threshold']:.4f} on; "

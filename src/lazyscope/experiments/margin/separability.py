@@ -47,11 +47,11 @@ class SeparabilityPreset(Preset):
 
     def thresholds(self) -> dict[str, float]:
         """N/n at the threshold of each regime."""
-        found = (
-            separability_threshold(self.problem, one, **({"psi2": self.psi2} if "random" in name else {}))
-            for name, one in _REGIMES.items()
+        thresholds = (
+            separability_threshold(self.problem, regime, **({"psi2": self.psi2} if "random" in name else {}))
+            for name, regime in _REGIMES.items()
         )
-        return {name: float(one.ratio) for name, one in zip(_REGIMES, found, strict=True)}
+        return {name: float(threshold.ratio) for name, threshold in zip(_REGIMES, thresholds, strict=True)}
 
     def grid(self) -> list[tuple[str, int, int, int]]:
         """Regime, d, N and n of every point: n = 2d samples for random features, N = d isotropic features."""
@@ -156,9 +156,9 @@ def crossing(x: NDArray[np.float64], share: NDArray[np.float64], draws: int) -> 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw the share of separable draws against N/n, a curve a dimension, the threshold as a vertical line."""
     with canvas(10.4, 4.3) as figure:
-        for axes, (name, one) in zip(figure.subplots(1, len(data), sharey=True), data.items(), strict=True):
-            _panel(axes, one)
-            sizes = f"n = {one.attrs['psi2']:g}d" if "random" in name else "N = d"
+        for axes, (name, panel) in zip(figure.subplots(1, len(data), sharey=True), data.items(), strict=True):
+            _panel(axes, panel)
+            sizes = f"n = {panel.attrs['psi2']:g}d" if "random" in name else "N = d"
             axes.set(xlabel="N/n, features per sample", title=f"{name}, {sizes}")
         figure.axes[0].set_ylabel("share of separable draws")
         figure.axes[0].legend(loc="lower right")
@@ -191,14 +191,14 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return where half the draws are separable, and whether that approaches the threshold."""
     table = [f"{'features':<20}{'d':>5}{'half at N/n':>22}{'threshold':>11}{'width of the step':>19}"]
     wrong: list[Any] = []
-    for name, one in data.items():
-        threshold = one.attrs["threshold"]
-        for d in one.d.values.tolist():
-            at = one.sel(d=d)
-            found, error = float(at.crossing), float(at.crossing_stderr)
-            cell = f"{found:.4f} ± {error:.4f}"
+    for name, panel in data.items():
+        threshold = panel.attrs["threshold"]
+        for d in panel.d.values.tolist():
+            at = panel.sel(d=d)
+            crossing, error = float(at.crossing), float(at.crossing_stderr)
+            cell = f"{crossing:.4f} ± {error:.4f}"
             table.append(f"{name:<20}{d:>5}{cell:>22}{threshold:>11.4f}{float(at.width_of_step):>19.4f}")
-            if abs(found - threshold) > 4.0 * error + 1.0 / d:
+            if abs(crossing - threshold) > 4.0 * error + 1.0 / d:
                 wrong.append(f"{name}, d = {d}")
     rule = "4 standard errors plus 1/d"
     ending = (

@@ -211,8 +211,8 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
         for axes, (fit, title) in zip(frames, _FITS.items(), strict=True):
             _frame(axes, data[fit], title)
         handles, labels = frames[0].get_legend_handles_labels()
-        one = data["features"].attrs
-        title = f"Digits, odd against even, n = {one['samples']} images, {one['flip']:.0%} of their labels flipped"
+        about = data["features"].attrs
+        title = f"Digits, odd against even, n = {about['samples']} images, {about['flip']:.0%} of their labels flipped"
         figure.legend(handles, labels, loc="outside upper center", ncols=len(_SHOWN), title=title)
     return figure
 

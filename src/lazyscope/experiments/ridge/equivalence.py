@@ -80,17 +80,17 @@ def data(preset: EquivalencePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw test and training error, a column for each dimension."""
-    dimensions = list(dict.fromkeys(one.attrs["d"] for one in data.values()))
+    dimensions = list(dict.fromkeys(panel.attrs["d"] for panel in data.values()))
     with canvas(9.6, 6.4) as figure:
         frames = figure.subplots(2, len(dimensions), sharex=True, sharey="row", squeeze=False)
         for column, d in enumerate(dimensions):
             for row, (name, title) in enumerate({"risk": "test error", "train": "training error"}.items()):
                 axes = frames[row, column]
                 for kind, look in _LOOKS.items():
-                    one = data[f"{kind}, d = {d}"].isel(ridge=0)
+                    at = data[f"{kind}, d = {d}"].isel(ridge=0)
                     if kind == "ReLU":
-                        axes.plot(one.line, one[f"{name}_limit"], color="#333333", label="limit")
-                    axes.errorbar(one.ratio, one[name], one[f"{name}_stderr"], linestyle="", label=kind, **look)
+                        axes.plot(at.line, at[f"{name}_limit"], color="#333333", label="limit")
+                    axes.errorbar(at.ratio, at[name], at[f"{name}_stderr"], linestyle="", label=kind, **look)
                 ridge_dots.threshold(axes)
                 axes.set(yscale="log")
                 if column == 0:
@@ -105,10 +105,10 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return the gaps between the two kinds and to the limit, and whether they agree."""
     lines = [f"{'d':>5}{'N/n':>7}{'ReLU':>20}{'noisy linear':>20}{'limit':>10}{'gap / stderr':>14}"]
     worst = 0.0
-    for d in dict.fromkeys(one.attrs["d"] for one in data.values()):
+    for d in dict.fromkeys(panel.attrs["d"] for panel in data.values()):
         relu, linear = (data[f"{kind}, d = {d}"].isel(ridge=0) for kind in _KINDS)
         for i, ratio in enumerate(relu.ratio.values):
-            a, b = ((float(one.risk[i]), float(one.risk_stderr[i])) for one in (relu, linear))
+            a, b = ((float(at.risk[i]), float(at.risk_stderr[i])) for at in (relu, linear))
             z = (a[0] - b[0]) / float(np.hypot(a[1], b[1]))
             worst = max(worst, abs(z))
             pair = f"{a[0]:>11.4f} ± {a[1]:.4f}{b[0]:>11.4f} ± {b[1]:.4f}"

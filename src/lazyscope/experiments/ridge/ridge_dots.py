@@ -35,7 +35,7 @@ class RidgeSetting(Setting):
 
     @property
     def sizes(self) -> dict[str, tuple[Any, ...]]:
-        """What a trial is of: all ridges at once."""
+        """The sizes of a trial, which computes all ridges at once."""
         return {**super().sizes, "ridge": self.ridges}
 
     def data(self, rows: Sequence[Row], lines: NDArray[np.float64] | None = None) -> xr.Dataset:

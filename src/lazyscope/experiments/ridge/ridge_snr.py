@@ -78,15 +78,15 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw a frame for each signal-to-noise ratio; stars are the best ridges, at the left edge where that is 0."""
     with canvas(9.6, 4.4) as figure:
         frames = figure.subplots(1, len(data), squeeze=False).flat
-        for axes, (name, one) in zip(frames, data.items(), strict=True):
-            for i, ratio in enumerate(one["shape"].values):
-                _line(axes, one, i, float(ratio), scale_colour(i / (one.sizes["shape"] - 1)))
+        for axes, (name, panel) in zip(frames, data.items(), strict=True):
+            for i, ratio in enumerate(panel["shape"].values):
+                _line(axes, panel, i, float(ratio), scale_colour(i / (panel.sizes["shape"] - 1)))
             axes.plot([], [], marker="*", markersize=11, color="#333333", linestyle="", label="best ridge")
             axes.set(
                 xscale="log",
                 yscale="log",
                 xlabel="ridge λ",
-                title=f"{name}, n/d = {one.attrs['samples'] / one.attrs['d']:g}",
+                title=f"{name}, n/d = {panel.attrs['samples'] / panel.attrs['d']:g}",
             )
             axes.set_xlim(_LINE[0] * 0.8, _LINE[-1])
             axes.legend()
@@ -107,11 +107,11 @@ def _line(axes: Axes, panel: xr.Dataset, i: int, ratio: float, colour: Any) -> N
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return the best ridges and their risks, and whether dots and limit agree."""
     lines = [f"{'':<12}{'N/n':>6}{'best ridge':>14}{'risk there':>12}{'risk at λ → 0':>16}"]
-    for name, one in data.items():
-        for i, ratio in enumerate(one["shape"].values):
-            ridge = float(one.best_ridge[i])
-            zero = float(one.risk_ridgeless[i])
-            lines.append(f"{name:<12}{ratio:>6g}{ridge:>14.4g}{float(one.best_risk[i]):>12.4f}{zero:>16.4f}")
+    for name, panel in data.items():
+        for i, ratio in enumerate(panel["shape"].values):
+            ridge = float(panel.best_ridge[i])
+            zero = float(panel.risk_ridgeless[i])
+            lines.append(f"{name:<12}{ratio:>6g}{ridge:>14.4g}{float(panel.best_risk[i]):>12.4f}{zero:>16.4f}")
     return [*lines, ridge_dots.agreement(data, ("risk", "train"))]
 
 

@@ -62,19 +62,19 @@ def data(preset: WideRidgePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw a frame for each level of noise, the widest network dotted."""
     with canvas(9.6, 4.3) as figure:
-        for axes, (name, one) in zip(
+        for axes, (name, panel) in zip(
             figure.subplots(1, len(data), sharey=True, squeeze=False).flat, data.items(), strict=True
         ):
-            colours = ridge_dots.colours_of(one)
-            ridge_dots.draw(axes, one, "risk", colours)
+            colours = ridge_dots.colours_of(panel)
+            ridge_dots.draw(axes, panel, "risk", colours)
             ridge_dots.threshold(axes)
             for ridge, colour in colours.items():
-                axes.axhline(float(one.risk_widest.sel(ridge=ridge)), **{**FLOOR, "color": colour})
+                axes.axhline(float(panel.risk_widest.sel(ridge=ridge)), **{**FLOOR, "color": colour})
             axes.plot([], [], label="N/n = ∞", **FLOOR)
             axes.set(
                 yscale="log",
                 xlabel="N/n, neurons per sample",
-                title=f"{name}, n/d = {one.attrs['samples'] / one.attrs['d']:g}",
+                title=f"{name}, n/d = {panel.attrs['samples'] / panel.attrs['d']:g}",
             )
             axes.legend()
         figure.axes[0].set_ylabel("test error")
@@ -84,10 +84,10 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return the lowest risk at finite N/n and the one at ∞, for each ridge, and whether dots and limit agree."""
     lines, above = [f"{'':<10}{'ridge':>8}{'peak':>10}{'best, N/n ≤ 200':>18}{'N/n = ∞':>10}"], []
-    for name, one in data.items():
-        for j, ridge in enumerate(one.ridge.values):
-            curve, widest = one.risk_limit.values[:, j], float(one.risk_widest[j])
-            peak = float(np.max(curve[one.line.values > 0.5]))
+    for name, panel in data.items():
+        for j, ridge in enumerate(panel.ridge.values):
+            curve, widest = panel.risk_limit.values[:, j], float(panel.risk_widest[j])
+            peak = float(np.max(curve[panel.line.values > 0.5]))
             lines.append(f"{name:<10}{ridge:>8g}{peak:>10.4f}{np.min(curve):>18.4f}{widest:>10.4f}")
             if widest > np.min(curve):
                 above.append(f"{name}, {ridge_dots.ridge_name(float(ridge))}")

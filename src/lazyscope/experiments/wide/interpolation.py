@@ -21,7 +21,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, provenance, split
 from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.limits.interpolation import parameters, threshold, unexplained
+from lazyscope.limits.interpolation import neurons, parameters, threshold, unexplained
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.linear.interpolate import KINDS, Kind, features, fitted, trained
 from lazyscope.weights import generator
@@ -296,9 +296,9 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
 
 def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
     for kind in panel.kind.values.tolist():
-        one, look = panel.sel(kind=kind), LOOKS[kind]
-        least, N = float(one.threshold), one.width.values
-        share = one.fits.values
+        at, look = panel.sel(kind=kind), LOOKS[kind]
+        least, N = float(at.threshold), at.width.values
+        share = at.fits.values
         axes.plot([0.4 * least, least, least, 2.0 * least], [0, 0, 1, 1], color=look["color"], linewidth=1.0, zorder=2)
         error = np.sqrt(share * (1.0 - share) / panel.attrs["draws"])
         axes.errorbar(N, share, error, linestyle="", zorder=3, **look)
@@ -310,8 +310,9 @@ def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
 
 def _draw_residuals(axes: Axes, panel: xr.Dataset) -> None:
     x = np.linspace(0.0, 1.0, 200)
-    axes.plot(np.append(x, 1.7), np.append(np.sqrt(1.0 - x), 0.0), color="#333333", linewidth=1.2, zorder=2,
-              label="any fixed features, √(1 − p/n)")  # fmt: skip
+    left = np.append(np.sqrt(unexplained(x, panel.attrs["n"])[0]), 0.0)
+    label = "any fixed features, √(1 − p/n)"
+    axes.plot(np.append(x, 1.7), left, color="#333333", linewidth=1.2, zorder=2, label=label)
     for kind in panel.kind.values.tolist():
         at = panel.sel(kind=kind)
         shown = at.parameters_per_label.values <= 1.7
@@ -328,14 +329,13 @@ _NAMES = {"RF": "RF, p = N", "NT": "NT, p = Nd + 1", "NN": "NN, p = N(d + 1) + 1
 
 def _draw_smallest(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
     panels = list(data.values())
-    n, d = np.array([one.attrs["n"] for one in panels], dtype=float), panels[0].attrs["d"]
+    n, d = np.array([panel.attrs["n"] for panel in panels], dtype=float), panels[0].attrs["d"]
     for kind in panels[0].kind.values.tolist():
         smallest, error = (
-            np.array([float(one[name].sel(kind=kind)) for one in panels]) for name in ("smallest", "smallest_stderr")
+            np.array([float(panel[name].sel(kind=kind)) for panel in panels])
+            for name in ("smallest", "smallest_stderr")
         )
-        per_neuron = {"RF": 1.0, "NT": float(d), "NN": d + 1.0}[kind]
-        line = (n - (kind != "RF")) / per_neuron
-        axes.plot(n, line, color=LOOKS[kind]["color"], linewidth=1.1, zorder=2)
+        axes.plot(n, neurons(kind, n, d), color=LOOKS[kind]["color"], linewidth=1.1, zorder=2)
         axes.errorbar(n, smallest, error, linestyle="", label=f"{kind}; line: {_SLOPES[kind]}", zorder=3, **LOOKS[kind])
     axes.set(xscale="log", yscale="log", xlabel="n, labels", ylabel="smallest N that fits, mean over draws")
     for axis in (axes.xaxis, axes.yaxis):
@@ -352,10 +352,10 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         f"{'n':>5}{'':>5}{'parameters ≥ n from':>21}{'smallest N that fits':>23}{'transition':>12}{'largest z':>11}"
     ]
     wrong, z_all = [], 0.0
-    for one in data.values():
-        n = one.attrs["n"]
-        for kind in one.kind.values.tolist():
-            at = one.sel(kind=kind)
+    for panel in data.values():
+        n = panel.attrs["n"]
+        for kind in panel.kind.values.tolist():
+            at = panel.sel(kind=kind)
             least, smallest, z = float(at.threshold), float(at.smallest), float(at.z.max())
             cell = f"{smallest:.2f} ± {float(at.smallest_stderr):.2f}"
             shown = f"{z:>11.1f}" if kind != "NN" else f"{'':>11}"

@@ -20,6 +20,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, grouped, over_draws, provenance
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.limits import declared
 from lazyscope.problems import GaussianMixture
 from lazyscope.problems.base import Problem, dimension_of
 from lazyscope.protocols import ParticleDescent
@@ -73,7 +74,7 @@ class ParticlesDraw(Draw):
         return Sample.of(self.problem, self.samples, self.seed, 0, self.d)
 
     def descended(self) -> tuple[Particles, FloatArray]:
-        """Descend."""
+        """Return the particles at the end of the descent."""
         regime = MeanField(self.activation)
         rng = generator(self.seed, 1 + self.number, self.particles)
         return descend(self.sample(), regime, self.particles, bound=self.bound, steps=self.steps, rng=rng)
@@ -272,8 +273,8 @@ def data(preset: MeanFieldPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     import xarray as xr
 
     some = work(preset)
-    found = assemble([some[0], *some[2:]], [rows[0], *rows[2:]])
-    found.attrs |= {"draws": preset.draws}
+    report = assemble([some[0], *some[2:]], [rows[0], *rows[2:]])
+    report.attrs |= {"draws": preset.draws}
     atoms = max(row["gap"].size for row in rows[:2])
     # the last value is repeated: the longer of both says how many atoms there are
     gaps = [np.append(row["gap"], np.repeat(row["gap"][-1], atoms - row["gap"].size)) for row in rows[:2]]
@@ -285,7 +286,7 @@ def data(preset: MeanFieldPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
             "certified": ("activation", [bool(row["certified"]) for row in rows[:2]]),
         },
         {"activation": ["relu", "square"], "atom": np.arange(1, atoms + 1)},
-        {"problem": found.attrs["problem"], "bounds": list(preset.bounds)},
+        {"problem": report.attrs["problem"], "bounds": list(preset.bounds)},
     )
     shares = np.linspace(0.0, 1.0, _CHORD_SHARES)
     pair = replace(some[2], particles=preset.line_particles)
@@ -295,7 +296,7 @@ def data(preset: MeanFieldPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
         {"share": shares},
         {"particles": preset.line_particles},
     )
-    return {"particles": found, "minima": minima, "between": lines}
+    return {"particles": report, "minima": minima, "between": lines}
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
@@ -357,23 +358,23 @@ def _draw_between(axes: Axes, lines: xr.Dataset) -> None:
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return risks against N, the rate, the certificates and the bump; say whether all is as predicted."""
-    found, minima, lines = data["particles"], data["minima"], data["between"]
+    particles, minima, lines = data["particles"], data["minima"], data["between"]
     told = [f"{'N':>5}{'risk':>20}{'above the best measure':>24}"]
-    for k, N in enumerate(found.particles.values):
-        cell = f"{float(found.risk[k]):.5f} ± {float(found.stderr[k]):.5f}"
-        told.append(f"{N:>5}{cell:>20}{float(found.excess[k]):>24.5f}")
-    slope, error = float(found.exponent), float(found.exponent_stderr)
+    for k, N in enumerate(particles.particles.values):
+        cell = f"{float(particles.risk[k]):.5f} ± {float(particles.stderr[k]):.5f}"
+        told.append(f"{N:>5}{cell:>20}{float(particles.excess[k]):>24.5f}")
+    slope, error = float(particles.exponent), float(particles.exponent_stderr)
     told.append(f"excess ∝ N^{slope:.3f} ± {error:.3f} (declared: at most −1)")
     wrong: list[str] = []
-    if not slope <= -1.0 + _TOLERANCE + 2.0 * error:
+    if not slope <= declared.PARTICLES + _TOLERANCE + 2.0 * error:
         wrong.append("the rate")
     for name in ("relu", "square"):
-        one = minima.sel(activation=name)
-        gap, how = float(one.gap[-1]), "certified" if bool(one.certified) else "best atom searched for, not proved"
-        told.append(f"best measure, {name}: {float(one.minimum):.6f}, duality gap {gap:.1e} ({how})")
+        best = minima.sel(activation=name)
+        gap, how = float(best.gap[-1]), "certified" if bool(best.certified) else "best atom searched for, not proved"
+        told.append(f"best measure, {name}: {float(best.minimum):.6f}, duality gap {gap:.1e} ({how})")
         if not gap <= _SMALL_GAP:
             wrong.append(f"the gap of {name}")
-    if float(found.excess.min()) < -float(minima.gap[0, -1]):
+    if float(particles.excess.min()) < -float(minima.gap[0, -1]):
         wrong.append("a measure that was beaten")
     chord = np.linspace(float(lines.mixtures[0]), float(lines.mixtures[-1]), lines.sizes["share"])
     slack, bump = float(np.min((chord - lines.mixtures)[1:-1])), float(np.max(lines.straight - chord))

@@ -100,7 +100,7 @@ function slider(control, state) {
   return made;
 }
 
-const isWhole = (control) => control.kind === "linear" && Number.isInteger(control.default) && Number.isInteger(control.step);
+const isWhole = (control) => control.step >= 1 && Number.isInteger(control.default) && Number.isInteger(control.step);
 
 /** How the positions of a slider and its values belong together: equal steps, equal ratios, or given stops. */
 function scaleOf(control) {
@@ -116,11 +116,12 @@ function scaleOf(control) {
   const [a, b] = [Math.log10(control.low), Math.log10(control.high)];
   const step = 0.02;
   const low = control.zero ? a - 5 * step : a;
+  const tidy = isWhole(control) ? (value) => Number(Math.round(value).toPrecision(4)) : (value) => Number(value.toPrecision(4));
   return {
     low,
     high: b,
     step,
-    value: (place) => (place < a - step ? 0 : Number((10 ** Math.min(b, Math.max(a, place))).toPrecision(4))),
+    value: (place) => (place < a - step ? 0 : tidy(10 ** Math.min(b, Math.max(a, place)))),
     place: (value) => (value > 0 ? Math.log10(value) : low),
   };
 }

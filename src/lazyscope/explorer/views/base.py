@@ -29,7 +29,7 @@ class State(BaseModel):
 
 def slider(
     default: float, low: float, high: float, label: str, help_: str, *, step: float = 0.0, log: bool = False,
-    zero: bool = False, group: str = "theory", when: dict[str, str] | None = None,
+    zero: bool = False, group: str = "theory", when: dict[str, str | bool] | None = None,
 ) -> Any:  # fmt: skip
     """Return the field of a number between bounds; `zero` lets a logarithmic slider end at 0 on its left.
 

@@ -13,6 +13,7 @@ from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_o
 from lazyscope.explorer.views.lazy import saved
 from lazyscope.explorer.views.picture import Grid, Picture, axis
 from lazyscope.explorer.views.remembered import activation
+from lazyscope.limits import declared
 from lazyscope.population import coupling
 from lazyscope.problems import SparseParity
 from lazyscope.regimes import NeuralTangent, Taylor
@@ -69,15 +70,15 @@ def lines(state: BeyondState) -> dict[str, Any]:
     if state.what == "samples":
         return _samples(state)
     grid = Grid.logarithmic(50.0, 20_000.0, 41)
-    found = coupling.piece_sizes(activation(state.activation), state.d, state.alpha, grid.values)
-    ends = [values for values in found.values() if np.all(values > 0)]
+    pieces = coupling.piece_sizes(activation(state.activation), state.d, state.alpha, grid.values)
+    ends = [values for values in pieces.values() if np.all(values > 0)]
     decades = (10.0 ** np.floor(np.log10(np.min(ends))), 10.0 ** np.ceil(np.log10(np.max(ends))))
     picture = Picture(
         f"pieces of a network with σ = {state.activation} in d = {state.d}, ‖w_r‖ = m^−{state.alpha:g}",
         axis("m, number of neurons", log=True),
         [axis("root mean square", log=True, range_=decades)],
     )
-    for key, values in found.items():
+    for key, values in pieces.items():
         name, role = _PIECES[key]
         picture.line(name, role, grid.values, values, CLAIM)
     call = f'piece_sizes("{state.activation}", {state.d}, {state.alpha!r}, m)'
@@ -95,8 +96,8 @@ def _samples(state: BeyondState) -> dict[str, Any]:
         axis("n, number of samples", log=True, range_=(d / 2.0, 4.0 * d * d)),
         [axis("error / error of a coin", range_=(0.0, 1.1))],
     )
-    picture.mark(float(d), "n = d")
-    picture.mark(float(d * d), "n = d²")
+    picture.mark(float(d ** declared.SAMPLES["quadratic model"]), "n = d")
+    picture.mark(float(d ** declared.SAMPLES["NTK"]), "n = d²")
     bounds = "By Theorems 6 and 7 about d samples suffice under random signs; NT needs about d² (Wei et al. 2019)."
     picture.note("bounds", bounds)
     picture.claims["samples"] = {
@@ -127,8 +128,8 @@ class Coupling(Call):
 
     def values(self, result: Any, variable: str) -> tuple[Any, Any]:
         """Return the size of a piece, and its standard error."""
-        one = result.sel(quantity=variable)
-        return one["size"].values, one["stderr"].values
+        at = result.sel(quantity=variable)
+        return at["size"].values, at["stderr"].values
 
 
 def plan(state: BeyondState, fidelity: Drawn) -> Plan:

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lazyscope.evidence.reductions import stderr_name
 from lazyscope.evidence.registry import claims, find
+from lazyscope.evidence.results import stderr_name
 from lazyscope.explorer.views.picture import record
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
@@ -42,14 +42,14 @@ def written(value: Any) -> str:
 
 def _changed(regime: Regime) -> dict[str, Any]:
     """Return the options of a regime that are not the usual ones; σ always, by its name."""
-    usual, found = type(regime)(), {}
+    usual, changed = type(regime)(), {}
     for option in regime.options:
         value = getattr(regime, option.name)
         if option.name == "activation":
-            found[option.name] = value.name
+            changed[option.name] = value.name
         elif not (value is None or np.ndim(value) == 0) or value != getattr(usual, option.name):
-            found[option.name] = value
-    return found
+            changed[option.name] = value
+    return changed
 
 
 def word_of(regime: Regime) -> str:
@@ -139,7 +139,7 @@ class Call:
             if name == "protocol":
                 usual = value.paper(self.problem, self.regime)
                 settings = {option.name: getattr(value, option.name) for option in value.options}
-                asked |= {name: one for name, one in settings.items() if one != getattr(usual, name)}
+                asked |= {name: value for name, value in settings.items() if value != getattr(usual, name)}
             elif name != "method":  # which is the usual one
                 asked[name] = value
         return command(self.verb, kind, {**asked, **instead})

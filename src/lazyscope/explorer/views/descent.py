@@ -69,9 +69,9 @@ def lines(state: DescentState) -> dict[str, Any]:
     panel = axis("risk (predicting 0: 1 + F⋆²)", log=state.log, range_=None if state.log else (0.0, top))
     picture = Picture(f"{target}; {regime}", axis(_LABELS[state.axis], log=True), [panel])
     sizes: dict[str, Any] = {"psi1": state.psi1, "psi2": state.psi2, "ridge": state.ridge}
-    claim, found = curve(target, regime, {**sizes, state.axis: grid.values})
+    claim, result = curve(target, regime, {**sizes, state.axis: grid.values})
     for name in _SHOWN if state.split else ("risk",):
-        picture.line(_SHOWN[name], name, grid.values, found[name], claim, dash=_DASH[name])
+        picture.line(_SHOWN[name], name, grid.values, result[name], claim, dash=_DASH[name])
     call = Call("limit", target, regime, {**sizes, state.axis: Name(state.axis)})
     python += [f"{state.axis} = {grid.python}", f"line = {call.source()}", "print(line.to_dataframe())"]
     _best(state, target, regime, grid, picture, python)
@@ -110,15 +110,15 @@ def plan(state: DescentState, fidelity: Drawn) -> Plan:
         other = "samples" if name == "width" else "width"
         places = sorted({_whole(fixed * d * share) for share in _DOTS})
         sizes = [{name: size, other: _whole(fixed * d), "ridge": state.ridge} for size in places]
-    possible = [one for one in sizes if max(one["width"], one["samples"]) <= _LARGEST]
+    possible = [place for place in sizes if max(place["width"], place["samples"]) <= _LARGEST]
     notes = []
     if len(possible) < len(sizes):
         notes.append(("dots", f"Those with N or n above {_LARGEST} are left out. Use a smaller d."))
     wanted = [(name, _SHOWN[name], 0, name) for name in (_SHOWN if state.split else ("risk",))]
     tasks = []
-    for one in possible:
-        call = Call("simulate", target, regime, {**one, **common})
-        tasks.append(Task(call, f"N = {one['width']}, n = {one['samples']}", wanted, along(state.axis)))
+    for place in possible:
+        call = Call("simulate", target, regime, {**place, **common})
+        tasks.append(Task(call, f"N = {place['width']}, n = {place['samples']}", wanted, along(state.axis)))
     commands = [task.call.command() for task in tasks]
     python += [*dictionary("dots", {task.name: task.call for task in tasks})]
     python += ["for name, dot in dots.items():", "    print(name, dot.risk.values.round(4))"]

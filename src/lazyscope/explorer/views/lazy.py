@@ -149,13 +149,13 @@ class Setting:
         calls = {}
         for label, role, regime in self.regimes():
             try:
-                one = regime()
-                claim, found = curve(self.nature.problem, one, {"rho": rho.values})
+                network = regime()
+                claim, result = curve(self.nature.problem, network, {"rho": rho.values})
             except LazyscopeError as error:
                 picture.note(label, str(error))
                 continue
-            picture.line(label, role, rho.values, found["risk"], claim)
-            calls[label] = self._call("limit", one, {"rho": Name("rho")})
+            picture.line(label, role, rho.values, result["risk"], claim)
+            calls[label] = self._call("limit", network, {"rho": Name("rho")})
         python = [*self.python, f"rho = {rho.python}", *dictionary("lines", calls)]
         python += ["for name, line in lines.items():", "    print(name, line.risk.values.round(4))"]
         shown = next(iter(calls.values()), self._call("limit", NeuralTangent(), {}))  # all regimes share the command

@@ -54,14 +54,14 @@ def lines(state: MarginState) -> dict[str, Any]:
     labels, regime, python = _problem(state)
     grid = Grid.logarithmic(0.1, 10.0, 81)
     sizes: dict[str, Any] = {"psi1": state.psi1, "psi2": state.psi2}
-    claim, found = curve(labels, regime, {**sizes, state.axis: grid.values}, method="margin")
+    claim, result = curve(labels, regime, {**sizes, state.axis: grid.values}, method="margin")
     x = axis({"psi1": "N/d, neurons per dimension", "psi2": "n/d, samples per dimension"}[state.axis], log=True)
-    top = max(0.5, 0.5 * float(np.ceil(2.2 * found["margin"].max())))  # in steps, so that the axis stands still
+    top = max(0.5, 0.5 * float(np.ceil(2.2 * result["margin"].max())))  # in steps, so that the axis stands still
     panels = [axis("test error", range_=(0.0, 0.52)), axis("margin κ", range_=(0.0, top))]
     picture = Picture(f"{labels}; {regime}", x, panels)
-    here = np.asarray(found["separable"], dtype=bool)  # elsewhere the only maximiser is a = 0, a coin
-    picture.line("test error", "error", grid.values[here], found["error"][here], claim, panel=0)
-    picture.line("margin", "margin", grid.values, found["margin"], claim, panel=1)
+    here = np.asarray(result["separable"], dtype=bool)  # elsewhere the only maximiser is a = 0, a coin
+    picture.line("test error", "error", grid.values[here], result["error"][here], claim, panel=0)
+    picture.line("margin", "margin", grid.values, result["margin"], claim, panel=1)
     floor, bayes = curve(labels, Bayes(), {})
     ends = [0.1, 10.0]
     picture.line("Bayes error", "bayes", ends, [float(bayes["error"][0])] * 2, floor, dash="dot")
@@ -90,14 +90,14 @@ def plan(state: MarginState, fidelity: Drawn) -> Plan:
     common: dict[str, Any] = {"d": d, "draws": state.draws, "seed": state.seed, "method": "margin"}
     name, other, fixed = ("width", "samples", state.psi2) if state.axis == "psi1" else ("samples", "width", state.psi1)
     sizes = [{name: max(2, round(share * d)), other: max(2, round(fixed * d))} for share in _DOTS]
-    possible = [one for one in sizes if max(one.values()) <= _LARGEST]
+    possible = [place for place in sizes if max(place.values()) <= _LARGEST]
     notes = []
     if len(possible) < len(sizes):
         notes.append(("dots", f"Those with N or n above {_LARGEST} are left out. Use a smaller d."))
     tasks = []
-    for one in possible:
-        call = Call("simulate", labels, regime, {**one, **common})
-        tasks.append(Task(call, f"N = {one['width']}, n = {one['samples']}", _SHOWN, along(state.axis)))
+    for place in possible:
+        call = Call("simulate", labels, regime, {**place, **common})
+        tasks.append(Task(call, f"N = {place['width']}, n = {place['samples']}", _SHOWN, along(state.axis)))
     commands = [task.call.command() for task in tasks]
     python += [*dictionary("dots", {task.name: task.call for task in tasks})]
     python += [

@@ -37,8 +37,8 @@ def nature(levels: str, d: int, strength: float) -> Nature:
             python = f"problem = ls.GaussianMixture.three_level({d}, seed=0)"
             return Nature(drawn, (python,), {"d": d, "target_seed": 0})
         Delta, source = strength * drawn.Delta, f"{strength!r} * {_three(d)}.Delta"
-    found = Nature(GaussianMixture(Delta), (f"problem = ls.GaussianMixture({source})",), {"delta": "Delta.csv"})
-    return Nature(found.problem, found.python, found.options, (found.saving("Delta.csv", "problem.Delta"),))
+    nature = Nature(GaussianMixture(Delta), (f"problem = ls.GaussianMixture({source})",), {"delta": "Delta.csv"})
+    return Nature(nature.problem, nature.python, nature.options, (nature.saving("Delta.csv", "problem.Delta"),))
 
 
 def _three(d: int) -> str:

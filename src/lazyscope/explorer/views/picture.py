@@ -76,7 +76,7 @@ class Picture:
         """Add a curve; say where it is infinite."""
         known = record(claim) if isinstance(claim, Claim) else claim
         self.claims.setdefault(known["key"], known)
-        ends = [one for one, value in zip(listed(x), listed(y), strict=True) if value is None]
+        ends = [place for place, value in zip(listed(x), listed(y), strict=True) if value is None]
         if ends:
             self.note(
                 name, f"Infinite at {', '.join(f'{one:g}' for one in ends[:3] if one is not None)}: no point there."

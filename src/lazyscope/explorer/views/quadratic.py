@@ -28,8 +28,8 @@ def nature(levels: str, d: int) -> Nature:
         python = f"problem = ls.QuadraticTarget.exponential({d}, seed={_SEED})"
         return Nature(target, (python,), {"d": d, "target_seed": _SEED})
     values, written = quantiles(levels, d)
-    found = Nature(QuadraticTarget(values), (f"problem = ls.QuadraticTarget({written})",), {"B": "B.csv"})
-    return Nature(found.problem, found.python, found.options, (found.saving("B.csv", "problem.B"),))
+    nature = Nature(QuadraticTarget(values), (f"problem = ls.QuadraticTarget({written})",), {"B": "B.csv"})
+    return Nature(nature.problem, nature.python, nature.options, (nature.saving("B.csv", "problem.B"),))
 
 
 def lines(state: QuadraticState) -> dict[str, Any]:

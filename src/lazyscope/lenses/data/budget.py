@@ -24,10 +24,10 @@ def seconds_of(text: str | float, owner: str) -> float:
     lazyscope.errors.InvalidParameter: The budget parameter of lens must be a length of time: 90s, 5m, 1.5h. \
 Got 'soon' instead.
     """
-    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smh]?)\s*", str(text))
-    if found is None or float(found[1]) <= 0:
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smh]?)\s*", str(text))
+    if match is None or float(match[1]) <= 0:
         raise InvalidParameter.of(owner, "budget", "be a length of time: 90s, 5m, 1.5h", repr(text))
-    return float(found[1]) * _UNITS[found[2]]
+    return float(match[1]) * _UNITS[match[2]]
 
 
 class OutOfTime(Exception):

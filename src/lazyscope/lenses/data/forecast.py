@@ -41,8 +41,8 @@ def quadratic_risks(B: FloatArray, widths: Sequence[int], seed: int = 0) -> dict
     target = QuadraticTarget(B)
 
     def risk(name: str, width: int) -> float:
-        found = verbs.exact(target, REGIMES[name], width=width, draws=_draws(name, width), seed=seed)
-        return float(found.risk)
+        result = verbs.exact(target, REGIMES[name], width=width, draws=_draws(name, width), seed=seed)
+        return float(result.risk)
 
     with threads_for(0), within():  # hundreds of small products: a second thread that is busy would be waited for
         return {name: np.array([risk(name, width) for width in widths]) for name in REGIMES}
@@ -62,8 +62,8 @@ def linear_risk(widths: Sequence[int], d: int) -> FloatArray:
     array([0.45, 0.  ])
     """
     psi1 = np.asarray(widths, dtype=np.float64) / d
-    found = verbs.limit(LinearTarget(), RandomFeatures("relu"), psi1=psi1, psi2=np.inf, ridge=0.0)
-    return np.asarray(found.risk.values).reshape(len(psi1))
+    wide = verbs.limit(LinearTarget(), RandomFeatures("relu"), psi1=psi1, psi2=np.inf, ridge=0.0)
+    return np.asarray(wide.risk.values).reshape(len(psi1))
 
 
 def unexplained(

@@ -70,11 +70,11 @@ class Measured:
 
     def at(self, samples: int) -> dict[str, list[Cell]]:
         """Return the cells measured on so many rows, by regime, narrow before wide."""
-        found: dict[str, list[Cell]] = {}
+        cells: dict[str, list[Cell]] = {}
         for cell in sorted(self.losses):
             if cell.samples == samples:
-                found.setdefault(cell.regime, []).append(cell)
-        return found
+                cells.setdefault(cell.regime, []).append(cell)
+        return cells
 
 
 def measure(folds: Sequence[Fold], task: Task, widths: Sequence[int], budget: Budget, seed: int) -> Measured:

@@ -122,9 +122,9 @@ def strongest(Z: FloatArray, targets: Sequence[FloatArray]) -> tuple[int, Quadra
     features -= features.mean(axis=0)
     first = _Design.of(features[:, :d])
     second = _Design.of(first.left(features[:, d:]))
-    found = [_parts(first, second, y) for y in targets]
-    best = int(np.argmax([part.quadratic for part, _ in found]))
-    part, v = found[best]
+    parts = [_parts(first, second, y) for y in targets]
+    best = int(np.argmax([part.quadratic for part, _ in parts]))
+    part, v = parts[best]
     return best, replace(part, B=_debiased(part.B, n, v))
 
 
@@ -168,17 +168,6 @@ def hermite_features(Z: FloatArray) -> FloatArray:
     """Return z_i, (z_i² − 1)/√2 and z_iz_j for i < j: (n, d(d + 3)/2), orthonormal for Gaussian z."""
     rows, columns = np.triu_indices(Z.shape[1], 1)
     return np.hstack([Z, (Z * Z - 1.0) / sqrt(2.0), Z[:, rows] * Z[:, columns]])
-
-
-def stein(Z: FloatArray, y: FloatArray) -> FloatArray:
-    """Return ½ mean(y(zzᵀ − I)), the plain estimate of B for Gaussian z: nd² flops, and noisier than regression.
-
-    >>> Z = np.random.default_rng(0).standard_normal((20000, 2))
-    >>> stein(Z, 3.0 * Z[:, 0] * Z[:, 1]).round(1)[0, 1]
-    np.float64(1.5)
-    """
-    y = y - y.mean()
-    return np.asarray(0.5 * ((Z * y[:, None]).T @ Z / len(y) - np.mean(y) * np.eye(Z.shape[1])))
 
 
 @dataclass(frozen=True, eq=False)

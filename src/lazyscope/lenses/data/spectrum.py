@@ -46,12 +46,12 @@ def without_noise(observed: FloatArray, n: int, v: float) -> FloatArray:
     G += G.transpose(0, 2, 1)
     L = _roots(draws, d, n, rng)
     seen = np.sort(observed)
-    found = seen
+    estimate = seen
     with threads_for(d**3):
         for _ in range(_STEPS):
-            noisy = np.linalg.eigvalsh((L.transpose(0, 2, 1) * found) @ L + G).mean(axis=0)
-            found = np.asarray(isotonic_regression(found + seen - noisy))
-    return found
+            noisy = np.linalg.eigvalsh((L.transpose(0, 2, 1) * estimate) @ L + G).mean(axis=0)
+            estimate = np.asarray(isotonic_regression(estimate + seen - noisy))
+    return estimate
 
 
 def _roots(draws: int, d: int, n: int, rng: np.random.Generator) -> FloatArray:

@@ -88,28 +88,28 @@ def sentence(measured: Measured, samples: int, width: int) -> str:
     """Say it, comparing regimes at one width and one number of samples."""
     if not learns(measured):
         return "No regime learns: none predicts the target clearly better than a constant does."
-    found = gain(measured, samples, width)
-    if found is None:
+    gained = gain(measured, samples, width)
+    if gained is None:
         best = min(measured.losses, key=lambda cell: measured.mean(cell)[0])
         name, error = NAMES[best.regime], measured.mean(best)[0]
         do = "do" if best.regime == "RF" else "does"
         return f"Among what the budget allowed, {name} of width {best.width} {do} best (error {error:.3g})."
-    network = Cell("NN", found.width, samples)
+    network = Cell("NN", gained.width, samples)
     error = measured.mean(network)[0]
-    against = f"against {'random features' if found.lazy == 'RF' else 'the tangent model'}, the best lazy regime"
-    if not found.clear:
-        lazy = measured.mean(Cell(found.lazy, found.width, samples))[0]
+    against = f"against {'random features' if gained.lazy == 'RF' else 'the tangent model'}, the best lazy regime"
+    if not gained.clear:
+        lazy = measured.mean(Cell(gained.lazy, gained.width, samples))[0]
         plain = gain(measured, samples, width, ("RF",))
         behind = plain is not None and plain.clear and plain.share > 0
         more = f" Of lazy regimes, {_alternative(measured, samples, error)}." if behind else ""
         return (
             "Training features gains nothing that these data can show: "
-            f"at width {found.width} the error is {error:.3g} with trained features and {lazy:.3g} with "
-            f"{'random features' if found.lazy == 'RF' else 'the tangent model'} (a difference of {found}).{more}"
+            f"at width {gained.width} the error is {error:.3g} with trained features and {lazy:.3g} with "
+            f"{'random features' if gained.lazy == 'RF' else 'the tangent model'} (a difference of {gained}).{more}"
         )
-    if found.share < 0:
-        return f"Training features does harm: it raises the error by {found} at width {found.width}, {against}."
-    text = f"Training features lowers the error by {found} at width {found.width}, {against}"
+    if gained.share < 0:
+        return f"Training features does harm: it raises the error by {gained} at width {gained.width}, {against}."
+    text = f"Training features lowers the error by {gained} at width {gained.width}, {against}"
     return f"{text}; {_alternative(measured, samples, error)}."
 
 

@@ -100,11 +100,11 @@ class JaxModel:
             return lambda t: self.jax.jvp(function, (t,), (delta,))[1]
 
         function: Callable[[Any], Any] = lambda t: self._flat_function(t, x)  # noqa: E731
-        found = []
+        values = []
         for j in range(order + 1):
-            found.append(function(theta) / factorial(j))
+            values.append(function(theta) / factorial(j))
             function = derivative(function)
-        return found
+        return values
 
     def kernel(self, theta: FloatArray, x: Any, chunk: int) -> FloatArray:
         """The tangent kernel, mean over outputs: Jacobians of two chunks of rows in memory at a time."""

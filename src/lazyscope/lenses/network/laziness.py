@@ -71,8 +71,8 @@ def movement(theta: FloatArray, start: FloatArray, layers: Mapping[str, slice]) 
     >>> movement(np.array([1.0, 2.0]), np.array([1.0, 1.0]), {"a": slice(0, 1), "b": slice(1, 2)})
     array([0., 1.])
     """
-    found = []
+    values = []
     for part in layers.values():
         size = float(np.linalg.norm(start[part]))
-        found.append(float(np.linalg.norm(theta[part] - start[part])) / size if size > 0 else nan)
-    return np.array(found)
+        values.append(float(np.linalg.norm(theta[part] - start[part])) / size if size > 0 else nan)
+    return np.array(values)

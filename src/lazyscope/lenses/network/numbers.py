@@ -51,11 +51,11 @@ def dataset(lens: NetworkLens) -> xr.Dataset:
         "layer": list(lens.model.layers),
     }
     if lens.trained:
-        names = [NAMES.get(one.order, f"order {one.order}") for one in lens.trained]
+        names = [NAMES.get(rival.order, f"order {rival.order}") for rival in lens.trained]
         variables |= {
-            "rival_error": ("rival", [one.test for one in lens.trained]),
-            "rival_train_error": ("rival", [one.train for one in lens.trained]),
-            "rival_loss": ("rival", [one.loss for one in lens.trained]),
+            "rival_error": ("rival", [rival.test for rival in lens.trained]),
+            "rival_train_error": ("rival", [rival.train for rival in lens.trained]),
+            "rival_loss": ("rival", [rival.loss for rival in lens.trained]),
         }
         coordinates["rival"] = names
     if lens.test_error is not None:

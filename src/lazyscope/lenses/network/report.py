@@ -97,10 +97,10 @@ def _rivals(lens: NetworkLens) -> list[str]:
     where = "test data" if lens.test is not None else "training data"
     own = lens.test_error if lens.test is not None else lens.looks[-1].error
     rows = [["the network", f"{lens.looks[-1].loss:.4g}", f"{lens.looks[-1].error:.4f}", f"{own:.4f}"]]
-    for one in lens.trained:
-        name = NAMES.get(one.order, f"order {one.order}") + (
-            "" if one.caught_up else f" (stopped after {one.steps} steps)"
+    for rival in lens.trained:
+        name = NAMES.get(rival.order, f"order {rival.order}") + (
+            "" if rival.caught_up else f" (stopped after {rival.steps} steps)"
         )
-        rows.append([name, f"{one.loss:.4g}", f"{one.train:.4f}", f"{one.test:.4f}"])
+        rows.append([name, f"{rival.loss:.4g}", f"{rival.train:.4f}", f"{rival.test:.4f}"])
     said = "Each was trained from the same start, until it fitted the training data as well as the network."
     return [page.paragraph(said), page.table(["model", "training loss", "training error", f"error on {where}"], rows)]

@@ -116,14 +116,14 @@ class TorchModel:
     def pieces(self, theta: FloatArray, delta: FloatArray, x: Any, order: int) -> Sequence[FloatArray]:
         """Taylor pieces along δ, orders 0 … order; order j costs 2ʲ forward passes."""
         parameters, direction = self._named(theta), self._named(delta)
-        found: list[list[FloatArray]] = [[] for _ in range(order + 1)]
+        pieces: list[list[FloatArray]] = [[] for _ in range(order + 1)]
         with self._still(), self.torch.no_grad():
             for rows in self._rows(x):
                 along = self._function(x[rows])
                 for j in range(order + 1):
-                    found[j].append(_numpy(along(parameters)) / factorial(j))
+                    pieces[j].append(_numpy(along(parameters)) / factorial(j))
                     along = self._derivative(along, direction)
-        return [np.concatenate(parts) for parts in found]
+        return [np.concatenate(parts) for parts in pieces]
 
     def _derivative(self, function: Callable[..., Any], direction: Any) -> Callable[..., Any]:
         from torch.func import jvp

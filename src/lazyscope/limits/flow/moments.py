@@ -24,7 +24,7 @@ class Bins:
 
     @classmethod
     def each(cls, b: FloatArray) -> Bins:
-        """Every eigenvalue for itself."""
+        """Return one group for each eigenvalue."""
         return cls(np.arange(b.size), np.ones_like(b), b)
 
     @classmethod

@@ -135,7 +135,7 @@ class WideRiccati(Riccati):
         self.inverse = np.asfortranarray(inverse)
 
     def sums(self, lam: FloatArray, u: FloatArray) -> tuple[FloatArray, float]:
-        """By K itself."""
+        """Return the sums, computed from K itself."""
         active, rest = self.block(lam, u)
         return np.append(np.diagonal(active), rest), _squared_norm(active) + float(rest @ rest)
 

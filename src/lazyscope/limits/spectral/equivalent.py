@@ -73,7 +73,7 @@ def risks(
         return _nothing(spectrum, shape, degrees)
     xi, tail, ridge = spectrum.xi / trace, spectrum.tail / trace, ridge / trace
     nu, residual, sums = _solved(xi, spectrum.multiplicity, spectrum.energy, tail, spectrum.rank, N, n, ridge)
-    _check_tail(spectrum, nu * trace, np.minimum(N, n))
+    check_tail(spectrum, nu * trace, np.minimum(N, n))
     with np.errstate(divide="ignore", invalid="ignore"):
         values = _errors(spectrum, noise**2, nu, sums, N, n, ridge)
         whole = xi[:degrees] + nu[:, None]
@@ -133,12 +133,13 @@ def _nothing(spectrum: Spectrum, shape: tuple[int, ...], degrees: int) -> dict[s
     return values | ({"learnt": np.zeros((*shape, degrees))} if degrees else {})
 
 
-def _check_tail(spectrum: Spectrum, nu: FloatArray, least: FloatArray) -> None:
+def check_tail(spectrum: Spectrum, nu: FloatArray, least: FloatArray) -> None:
     """Refuse where the eigenvalues of the tail are not small beside ν: they would need to be known one by one."""
     if spectrum.tail <= 0.0:
         return
     with np.errstate(divide="ignore", over="ignore"):
         error = spectrum.tail * spectrum.largest / nu**2 / np.minimum(least, 1e300)
+    error[np.isinf(least)] = 0.0  # n = N = ∞: all that features see is learnt, however small its eigenvalue
     if np.any(error > _TAIL):
         raise NotConverged(
             f"The spectrum of the features is known to degree {len(spectrum.xi) - 1} only, and at these sizes the rest "
@@ -200,10 +201,12 @@ def _solved(
                 low = x
             step = x - value / change if change > 0.0 else low - 1.0
             step = min(max(step, x - 4.0), x + 4.0)  # far from the root the slope says little
-            if not low < step < high:
-                step = 0.5 * (low + high)
             if abs(step - x) <= 4e-16 * max(1.0, abs(x)):
                 break
+            if not low < step < high:
+                step = 0.5 * (low + high)
+                if abs(step - x) <= 4e-16 * max(1.0, abs(x)):
+                    break
             x = step
         v = np.exp(x)
         nu[i], sums[1, i] = v, tail / v

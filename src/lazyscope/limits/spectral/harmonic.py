@@ -4,9 +4,10 @@ The kernel of isotropic features on the sphere ‖x‖ = √d has one eigenvalue
 the deterministic equivalents of `equivalent` need no limit at all. Objective Σ(y − f)² + λ‖a‖², f = N^{−1/2} Σ a_jφ_j:
 
     RF  φ = σ(⟨w, x⟩), w uniform on the unit sphere, σ as it is, not centred:     ξ_k = E[σ(√d t)Q_k(t)]²
-    NT  N = ∞, K(x, x′) = t E_w[σ′(⟨w, x⟩)σ′(⟨w, x′⟩)], t = ⟨x, x′⟩/d:             ξ_k = E[K(t)Q_k(t)]
+    NT  K(x, x′) = t E_w[σ′(⟨w, x⟩)σ′(⟨w, x′⟩)], t = ⟨x, x′⟩/d:                     ξ_k = E[K(t)Q_k(t)]
 
-where Q_k is the Gegenbauer polynomial of degree k with Q_k(1) = 1, and t one coordinate of the unit sphere.
+where Q_k is the Gegenbauer polynomial of degree k with Q_k(1) = 1, and t one coordinate of the unit sphere. A neuron of
+NT has d features, and at finite width the equations of `groups` take the place of those for one.
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ from functools import lru_cache
 
 import numpy as np
 
-from lazyscope.activations.zonal import spectrum, tangent_spectrum
+from lazyscope.activations.zonal import spectrum
+from lazyscope.activations.zonal_tangent import grouped_spectrum
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NoTheorem
 from lazyscope.evidence.claim import Claim, at_ratios, isotropic_features
-from lazyscope.limits.spectral import equivalent
+from lazyscope.limits.spectral import equivalent, groups
 from lazyscope.limits.spectral.equivalent import Spectrum
+from lazyscope.limits.spectral.groups import Groups
 from lazyscope.problems import HarmonicTarget, SpectralTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 
 PAPER = ("defilippis2024dimension",)
 _kernel = lru_cache(maxsize=64)(spectrum)
-_tangent_kernel = lru_cache(maxsize=64)(tangent_spectrum)
+_tangent_kernel = lru_cache(maxsize=64)(grouped_spectrum)
 
 
 def random_features(
@@ -36,26 +39,47 @@ def random_features(
     return _risks(problem, _kernel(regime.activation, problem.d), N, n, ridge)
 
 
-def tangent_kernel(
+def tangent_model(
     problem: HarmonicTarget, regime: NeuralTangent, N: FloatArray, n: FloatArray, ridge: FloatArray
 ) -> dict[str, FloatArray]:
-    """NT of infinite width on n samples."""
-    if not np.all(np.isinf(N)):
-        instead = "Use width=inf, or simulate; narrow networks lie above, by a correction in n/(Nd)."
-        raise NoTheorem.of("The tangent kernel", "N = ∞", f"N = {np.min(N):g}", instead)
-    return _risks(problem, _tangent_kernel(regime.activation, problem.d), N, n, ridge)
+    """NT of width N ≥ 2d on n samples; N = ∞ is kernel ridge regression with the tangent kernel."""
+    d = problem.d
+    if np.any(2.0 * d > N):
+        instead = "Use a larger width, width=inf, exact or simulate."
+        raise NoTheorem.of("The equivalent of the tangent model", f"N ≥ 2d = {2 * d}", f"N = {np.min(N):g}", instead)
+    kernel, (along, tail_along) = _tangent_kernel(regime.activation, d)
+    N, n, ridge = np.broadcast_arrays(N, n, ridge)
+    degrees, wide = min(problem.energies.size, len(kernel[0])), np.isinf(N)
+    seen = _seen(problem, kernel)
+    if np.all(wide):
+        return equivalent.risks(seen, problem.noise, N, n, ridge, degrees)
+    narrow = Groups(seen, along, tail_along, d)
+    if not np.any(wide):
+        return groups.risks(narrow, problem.noise, N, n, ridge, degrees)
+    parts = (
+        equivalent.risks(seen, problem.noise, N[wide], n[wide], ridge[wide], degrees),
+        groups.risks(narrow, problem.noise, N[~wide], n[~wide], ridge[~wide], degrees),
+    )
+    whole = {name: np.empty((*N.shape, *value.shape[1:])) for name, value in parts[0].items()}
+    for name, values in whole.items():
+        values[wide], values[~wide] = parts[0][name], parts[1][name]
+    return whole
 
 
 def _risks(
     problem: HarmonicTarget, kernel: tuple[FloatArray, FloatArray, float, float], N: FloatArray, n: FloatArray,
     ridge: FloatArray,
 ) -> dict[str, FloatArray]:  # fmt: skip
+    degrees = min(problem.energies.size, len(kernel[0]))
+    return equivalent.risks(_seen(problem, kernel), problem.noise, N, n, ridge, degrees)
+
+
+def _seen(problem: HarmonicTarget, kernel: tuple[FloatArray, FloatArray, float, float]) -> Spectrum:
     xi, m, tail, largest = kernel
     energies = problem.energies
     known = np.zeros(len(xi))
     known[: energies.size] = energies[: len(xi)]
-    seen = Spectrum(xi, m, known, tail, float(np.sum(energies[len(xi) :])), largest)
-    return equivalent.risks(seen, problem.noise, N, n, ridge, degrees=min(energies.size, len(xi)))
+    return Spectrum(xi, m, known, tail, float(np.sum(energies[len(xi) :])), largest)
 
 
 def given_spectrum(
@@ -92,16 +116,16 @@ CLAIMS = (
         fidelity="limit",
         problem=HarmonicTarget,
         regime=NeuralTangent,
-        title="tangent kernel, every degree",
-        theorem="Deterministic equivalents (N = ∞) with the spectrum of the tangent kernel on the sphere",
+        title="tangent model, every degree",
+        theorem="Deterministic equivalents with the spectrum of the tangent kernel on the sphere, d features a neuron",
         citations=(*PAPER, "montanari2020interpolation"),
-        assumptions=(_SPHERE, _OBJECTIVE, "N = ∞; K = E_w[σ′σ′]⟨x, x′⟩/d, without an offset", _ERROR),
+        assumptions=(_SPHERE, _OBJECTIVE, "N ≥ 2d or N = ∞; K = E_w[σ′σ′]⟨x, x′⟩/d, no offset", _ERROR),
         arguments=("width", "samples", "ridge"),
-        compute=at_ratios(tangent_kernel),
+        compute=at_ratios(tangent_model),
         covers=isotropic_features,
         dims={"learnt": ("degree",)},
         tolerance=equivalent.TOLERANCE,
-        sizes={"width": np.inf},
+        sizes={"width": 60},
         example=lambda d: (HarmonicTarget(d, np.array([0.0, 0.5, 0.5]), noise=0.3), NeuralTangent("relu")),
     ),
     Claim(

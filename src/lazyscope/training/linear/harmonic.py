@@ -10,12 +10,13 @@ import numpy as np
 
 from lazyscope.activations.zonal import overlaps, uncentred
 from lazyscope.checks import FloatArray, fits_in_memory
+from lazyscope.errors import NoTheorem
 from lazyscope.evidence.claim import Claim, isotropic_features, of_run
-from lazyscope.evidence.reductions import averaged
+from lazyscope.evidence.results import averaged
 from lazyscope.evidence.run import Run
 from lazyscope.numerics.gegenbauer import multiplicities, polynomials
 from lazyscope.numerics.ridge import ridge_path
-from lazyscope.problems import HarmonicTarget
+from lazyscope.problems import HarmonicTarget, LinearTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 from lazyscope.training.linear.random_layer import unit_rows
 
@@ -76,6 +77,15 @@ def neural_tangent(problem: HarmonicTarget, regime: NeuralTangent, run: Run) -> 
     return {"risk": squares / _TESTED, "train": np.mean(left**2, axis=0)}
 
 
+def linear_tangent(problem: LinearTarget, regime: NeuralTangent, run: Run) -> dict[str, FloatArray]:
+    """The tangent model on a linear target in run.d dimensions: that of degree 1."""
+    if problem.nonlinear or problem.inputs != "sphere" or regime.weights is not None:
+        got = f"F⋆ = {problem.nonlinear:g}, {problem.inputs} inputs{', other weights' * (regime.weights is not None)}"
+        must = "F⋆ = 0, x on the sphere ‖x‖ = √d, w on the unit sphere"
+        raise NoTheorem.of("Simulation of the tangent model on a LinearTarget", must, got, "Use a HarmonicTarget.")
+    return neural_tangent(HarmonicTarget(run.d, np.array([0.0, problem.signal**2]), problem.noise), regime, run)
+
+
 def _generator(run: Run, N: int, n: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(run.number, N, n)))
 
@@ -90,6 +100,7 @@ def _samples(problem: HarmonicTarget, n: int, rng: np.random.Generator) -> tuple
 
 _DATA = "n samples of y = f(x) + ε, x on the sphere ‖x‖ = √d, f a function of one direction with these energies"
 _WEIGHTS = "w uniform on the unit sphere, σ not centred, no offset"
+_TANGENT = "`risk` on 8000 fresh inputs; K of N neurons, ⟨x, x′⟩/d inside; objective Σ(y − f)² + λ‖a‖²"
 
 
 def _claim(regime: type[RandomFeatures] | type[NeuralTangent], tested: str) -> Claim:
@@ -113,5 +124,19 @@ def _claim(regime: type[RandomFeatures] | type[NeuralTangent], tested: str) -> C
 
 CLAIMS = (
     _claim(RandomFeatures, "`risk` over all inputs in closed form"),
-    _claim(NeuralTangent, "`risk` on 8000 fresh inputs; K of N neurons, ⟨x, x′⟩/d inside"),
+    _claim(NeuralTangent, _TANGENT),
+    Claim(
+        fidelity="simulate",
+        problem=LinearTarget,
+        regime=NeuralTangent,
+        title="tangent model",
+        theorem="ridge regression on drawn data",
+        citations=("montanari2020interpolation",),
+        assumptions=("n samples of y = ⟨β₀, x⟩ + ε, x on the sphere ‖x‖ = √d", _WEIGHTS, _TANGENT),
+        arguments=("width", "samples", "d", "ridge"),
+        arrays=("ridge",),
+        reduce=averaged,
+        compute=of_run(linear_tangent),
+        example=lambda d: (LinearTarget(noise=0.5), NeuralTangent("relu")),
+    ),
 )

@@ -21,7 +21,7 @@ import numpy as np
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence.claim import Claim, of_run
-from lazyscope.evidence.reductions import averaged
+from lazyscope.evidence.results import averaged
 from lazyscope.evidence.run import Run
 from lazyscope.numerics.hard_margin import TOLERANCE, HardMargin, solve
 from lazyscope.problems import LinearLabels

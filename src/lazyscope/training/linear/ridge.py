@@ -21,7 +21,7 @@ from lazyscope.activations.zonal import Zonal
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence.claim import Claim, of_run
-from lazyscope.evidence.reductions import averaged
+from lazyscope.evidence.results import averaged
 from lazyscope.evidence.run import Run
 from lazyscope.numerics.ridge import ridge_path
 from lazyscope.problems import LinearTarget

@@ -85,32 +85,12 @@ def best_masses(gram: FloatArray, target: FloatArray, bound: float, start: Float
 
 
 @compiled
-def on_ball(m: FloatArray, bound: float) -> FloatArray:
-    """Project on Σ|m_i| ≤ bound: soft thresholding.
-
-    >>> on_ball(np.array([3.0, -1.0, 0.5]), 2.5)
-    array([ 2.25, -0.25,  0.  ])
-    """
-    size = np.abs(m)
-    if size.sum() <= bound:
-        return m.copy()
-    falling = np.sort(size)[::-1]
-    total, cut = 0.0, 0.0
-    for k in range(falling.size):
-        total += falling[k]
-        level = (total - bound) / (k + 1.0)
-        if falling[k] > level:
-            cut = level
-    return np.sign(m) * np.maximum(size - cut, 0.0)
-
-
-@compiled
 def _accelerated(
     gram: FloatArray, target: FloatArray, bound: float, start: FloatArray, rate: float, steps: int
 ) -> FloatArray:
     m, ahead, momentum = start.copy(), start.copy(), 1.0
     for _ in range(steps):
-        raw = ahead - rate * (np.dot(gram, ahead) - target)
+        raw = ahead - rate * (np.dot(gram, ahead) - target)  # and then on Σ|m_i| ≤ bound, by soft thresholding
         size = np.abs(raw)
         cut = 0.0
         if size.sum() > bound:

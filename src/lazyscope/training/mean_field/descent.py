@@ -14,9 +14,17 @@ from numpy.typing import NDArray
 
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.evidence.claim import Claim, exponential_quantiles, of_run, three_levels
-from lazyscope.evidence.reductions import traced
+from lazyscope.evidence.results import traced
 from lazyscope.evidence.run import Run
-from lazyscope.problems import GaussianMixture, LinearLabels, LinearTarget, QuadraticTarget, RidgeMonomial, SparseParity
+from lazyscope.problems import (
+    GaussianMixture,
+    LinearLabels,
+    LinearTarget,
+    MultiIndex,
+    QuadraticTarget,
+    RidgeMonomial,
+    SparseParity,
+)
 from lazyscope.problems.base import Problem, SizedProblem
 from lazyscope.protocols import ParticleDescent
 from lazyscope.regimes import MeanField
@@ -95,6 +103,7 @@ _SQUARED = "squared error over that of the best constant"
 CLAIMS = (
     _claim(QuadraticTarget, exponential_quantiles, _SQUARED),
     _claim(GaussianMixture, three_levels, f"{_SQUARED}; Σ = I"),
+    _claim(MultiIndex, lambda d: MultiIndex(d, "relu"), _SQUARED),
     _claim(LinearTarget, lambda d: LinearTarget(noise=0.5), "squared error, without the noise of the test sample"),
     _claim(LinearLabels, lambda d: LinearLabels(4.0), "probability of a wrong label"),
     _claim(SparseParity, SparseParity, "probability of a wrong sign over ½"),

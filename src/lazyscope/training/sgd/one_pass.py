@@ -16,11 +16,11 @@ from lazyscope import weights
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.evidence.claim import Claim, exponential_quantiles, of_run, three_levels
-from lazyscope.evidence.reductions import best_step_size
+from lazyscope.evidence.results import best_step_size
 from lazyscope.evidence.run import Run
 from lazyscope.numerics.blas import threads_for
 from lazyscope.numerics.normals import Float32
-from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, QuadraticTarget
 from lazyscope.progress import report
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, Trained
@@ -30,7 +30,7 @@ from lazyscope.training.sgd.network import Networks
 from lazyscope.training.sgd.pack import Pack
 from lazyscope.training.sgd.scaled import ScaledNetworks
 from lazyscope.training.sgd.square import SquareNetworks
-from lazyscope.training.sgd.stream import Law, draw, law_of
+from lazyscope.training.sgd.stream import Law, draw_test, law_of
 from lazyscope.training.sgd.tangent import Tangents
 
 _LOOK = 50  # steps between two looks for a model that has diverged
@@ -53,7 +53,7 @@ def train(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Trac
     """Train all models of a pack on one stream."""
     points = np.unique(np.geomspace(1, protocol.steps, _POINTS).astype(int))
     trace: list[FloatArray] = []
-    test = draw(law, protocol.test, rng)
+    test = draw_test(law, protocol.test, rng)
     alone = protocol.batch == 1 and single.serves(pack)
     many = (done for done, _ in walk(law, (pack,), protocol, rng))
     steps = single.walk(law, pack, protocol, rng, points) if alone else many
@@ -65,7 +65,7 @@ def train(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Trac
                 _bury(pack, ~pack.healthy())
             if done == points[len(trace)]:
                 trace.append(risks_now(law, pack, *test))
-        tested = _tested(law, pack, *draw(law, protocol.test, rng))
+        tested = _tested(law, pack, *draw_test(law, protocol.test, rng))
     return Trace(points * float(protocol.batch), np.stack(trace, axis=1), tested)
 
 
@@ -196,7 +196,7 @@ def _pack(
 
 def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTangent]) -> Claim:
     quadratic = problem is QuadraticTarget
-    example = exponential_quantiles if quadratic else three_levels
+    law, example = _LAWS[problem]
     return Claim(
         fidelity="simulate",
         problem=problem,
@@ -204,7 +204,7 @@ def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTa
         title="trained network" if regime is Trained else "neural tangent",
         theorem="one-pass SGD (the paper's protocol" + (", Theorem 3's algorithm with batches)" if quadratic else ")"),
         citations=("ghorbani2019limitations",),
-        assumptions=("fresh samples, each used once", "σ has a derivative", *(() if quadratic else ("Σ = I",))),
+        assumptions=("fresh samples, each used once", "σ has a derivative", *law),
         arguments=("width", "samples"),
         optional=("samples",),
         arrays=("width",),
@@ -213,7 +213,7 @@ def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTa
         dims={"trace": ("step_size", "samples"), "tested": ("step_size",)},
         reduce=best_step_size,
         compute=of_run(risks),
-        example=lambda d: (example(d), regime()),
+        example=lambda d: (example(d), regime("erf" if problem is MultiIndex else "square")),
         covers=_covers,
         finite_size=finite_size,
         scale_free=regime is NeuralTangent,
@@ -235,7 +235,11 @@ def _scaled(plain: Claim) -> Claim:
     )
 
 
-_PLAIN = tuple(
-    _claim(problem, regime) for problem in (QuadraticTarget, GaussianMixture) for regime in (Trained, NeuralTangent)
-)
-CLAIMS = (*_PLAIN, *(_scaled(claim) for claim in _PLAIN if claim.regime is Trained))
+_LAWS: dict[type[GaussianProblem], tuple[tuple[str, ...], Any]] = {
+    QuadraticTarget: ((), exponential_quantiles),
+    GaussianMixture: (("another Σ is whitened: SGD descends in Σ^{1/2}w",), three_levels),
+    MultiIndex: (("tested without the noise of the labels",), lambda d: MultiIndex(d, "erf")),
+}
+_PLAIN = tuple(_claim(problem, regime) for problem in _LAWS for regime in (Trained, NeuralTangent))
+_SCALED = (claim for claim in _PLAIN if claim.regime is Trained and claim.problem is not MultiIndex)
+CLAIMS = (*_PLAIN, *(_scaled(claim) for claim in _SCALED))

@@ -1,15 +1,16 @@
 """Fresh samples, drawn beside the arithmetic that uses them.
 
-Both problems are sampled in the basis that makes them diagonal: an isotropic Gaussian, and isotropic initial weights,
-have the same law in every basis. The quadratic target is centred and divided by √d, as in the paper's scripts: with
-it the step sizes of the paper make sense.
+Every problem is sampled in the basis that makes it simple: an isotropic Gaussian, and isotropic initial weights, have
+the same law in every basis. A mixture with another Σ is whitened, x = Σ^{1/2}z: the classes of functions are the same,
+and SGD descends in the weights that z sees. The quadratic target is centred and divided by √d, as in the paper's
+scripts: with it the step sizes of the paper make sense.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import cycle
 from math import sqrt
@@ -18,23 +19,27 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NoTheorem
+from lazyscope.numerics import matrices
 from lazyscope.numerics.normals import Float32, fill
-from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, QuadraticTarget
 
 _CHUNK = 1 << 19  # numbers drawn ahead, 2 MB: many at once, as every call asks for the interpreter's lock
 
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """x_i ~ N(0, 1 − yδ_i) independent, y = ±1; the label is Σγ_i(x_i² − 1) or, without γ, y itself.
+    """x_i ~ N(0, 1 − yδ_i) independent, y = ±1; the label is Σγ_i(x_i² − 1), h(x_1) + ε or, without either, y itself.
 
-    `basis` has the directions x_i as columns, in the problem's own coordinates; None where they are the same.
+    `basis` takes weights of the problem's own coordinates to those of x; None where they are the same. `index` has h
+    and the size of ε; a `quiet` law has no ε.
     """
 
     d: int
     gamma: FloatArray | None = None
     delta: FloatArray | None = None
     basis: FloatArray | None = None
+    index: MultiIndex | None = None
+    quiet: bool = False
 
     def see(self, W: FloatArray) -> FloatArray:
         """Return weights, rows of W in the problem's coordinates, in those of this law."""
@@ -43,6 +48,8 @@ class Law:
     @property
     def energy(self) -> float:
         """The risk of the best constant, which is 0."""
+        if self.index is not None:
+            return self.index.energy
         return 1.0 if self.gamma is None else 2.0 * float(self.gamma @ self.gamma)
 
 
@@ -60,11 +67,21 @@ def _(problem: QuadraticTarget) -> Law:
 
 @law_of.register
 def _(problem: GaussianMixture) -> Law:
-    if problem.Sigma is not None:
-        instead = "Use exact, which takes any Σ."
-        raise NoTheorem.of("Simulation of the mixture", "Σ = I", "another Σ", instead)
-    values, basis = _diagonalised(problem.Delta)
+    values, basis = _diagonalised(problem.whitened)
+    if problem.Sigma is not None:  # ⟨w, x⟩ = ⟨Σ^{1/2}w, z⟩
+        root = matrices.power(problem.Sigma, 0.5)
+        basis = matrices.rows_times(np.eye(problem.d), root) if basis is None else matrices.rows_times(basis.T, root).T
     return Law(problem.d, delta=values, basis=basis)
+
+
+@law_of.register
+def _(problem: MultiIndex) -> Law:
+    basis = None
+    if problem.direction is not None:  # the reflection that exchanges u and the first axis
+        difference = problem.u - np.eye(1, problem.d)[0]
+        if (size := float(difference @ difference)) > 0.0:
+            basis = np.eye(problem.d) - (2.0 / size) * np.outer(difference, difference)
+    return Law(problem.d, basis=basis, index=problem)
 
 
 def _diagonalised(M: FloatArray) -> tuple[FloatArray, FloatArray | None]:
@@ -74,6 +91,11 @@ def _diagonalised(M: FloatArray) -> tuple[FloatArray, FloatArray | None]:
 def draw(law: Law, n: int, rng: np.random.Generator) -> tuple[Float32, Float32]:
     """Return n inputs, (n, d), and their labels, in float32."""
     return Buffer(law, n).draw(rng)
+
+
+def draw_test(law: Law, n: int, rng: np.random.Generator) -> tuple[Float32, Float32]:
+    """Return n inputs and what a network is to say there: labels without their noise."""
+    return draw(replace(law, quiet=True), n, rng)
 
 
 class Buffer:
@@ -94,6 +116,11 @@ class Buffer:
             np.multiply(x, law.gamma.astype(np.float32), out=self.scratch)
             y = np.einsum("nd,nd->n", self.scratch, x)
             return x, np.asarray(y - np.float32(law.gamma.sum()), dtype=np.float32)
+        if law.index is not None:
+            y = law.index.h(x[:, 0])
+            if law.index.noise and not law.quiet:
+                y += np.float32(law.index.noise) * rng.standard_normal(len(x), dtype=np.float32)
+            return x, y
         assert law.delta is not None
         y = np.where(rng.random(len(x)) < 0.5, np.float32(-1.0), np.float32(1.0))
         scale = np.sqrt(np.stack([1.0 + law.delta, 1.0 - law.delta])).astype(np.float32)  # y = −1, y = +1

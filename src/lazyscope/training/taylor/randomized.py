@@ -10,7 +10,7 @@ much as the linear model. Steps are measured on the scale on which f^{(k)} is of
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import sqrt
 from typing import Protocol
@@ -88,35 +88,53 @@ def train(
     y = labels_for(loss, y, n, "train")
     fits_in_memory(8.0 * n * m, f"w₀·x of {m} neurons and {n} samples", "Use a smaller width, or fewer samples.")
     shuffled = rng.permutation(n)
-    X, y, batch = X[shuffled], y[shuffled], min(protocol.batch, n)
+    X, y = X[shuffled], y[shuffled]
     scale = 1 if order is None and not signs else (order or 2)
-    unit = m ** (-0.5 / scale) / model.Bx
-    W = (protocol.start * unit / sqrt(model.d) * rng.standard_normal((m, model.d))).astype(np.float32)
-    velocity, trace = np.zeros_like(W), np.empty(protocol.steps)
     slopes = _clean(model, X, order) if order is not None else _network(model, X, signs, rng)
-    rate = protocol.step_size * m ** (1.0 - 1.0 / scale) / model.Bx**2
+
+    def gradient(W: Array, part: slice) -> tuple[Array, float]:
+        total, value = _gradient(W, X[part], y[part], loss, slopes, part)
+        return (total + regularizer_gradient(W, protocol.lam * model.Bx**8) if protocol.lam else total), value
+
+    smaller = f"step_size than {protocol.step_size:g}, or a smaller momentum than {protocol.momentum:g}"
+    W, trace = noisy_sgd(model, m, scale, n, gradient, protocol, rng, smaller)
+    return Fit(model, W, loss, order, signs, trace)
+
+
+def noisy_sgd(
+    model: TaylorModel,
+    rows: int,
+    k: int,
+    n: int,
+    gradient: Callable[[Array, slice], tuple[Array, float]],
+    protocol: NoisySGD,
+    rng: np.random.Generator,
+    smaller: str,
+) -> tuple[Array, FloatArray]:
+    """Train displacements of `rows` neurons; return them, and the mean loss on the batch of each step.
+
+    `gradient` gives the gradient and the loss on a slice of n samples. Steps are on the scale where f^{(k)} is of order
+    one. Where training diverges, the message says what to pass a smaller value of.
+    """
+    batch, unit = min(protocol.batch, n), model.m ** (-0.5 / k) / model.Bx
+    rate = protocol.step_size * model.m ** (1.0 - 1.0 / k) / model.Bx**2
+    W = (protocol.start * unit / sqrt(model.d) * rng.standard_normal((rows, model.d))).astype(np.float32)
+    velocity, trace = np.zeros_like(W), np.empty(protocol.steps)
     for step in range(protocol.steps):
-        begin = step * batch % n
-        part = slice(min(begin, n - batch), min(begin, n - batch) + batch)  # the last batch of a pass is a full one
+        begin = min(step * batch % n, n - batch)  # the last batch of a pass is a full one
         with np.errstate(over="ignore", invalid="ignore"):  # what diverges is said below
-            gradient, values = _gradient(W, X[part], y[part], loss, slopes, part)
-        trace[step] = values
-        if not np.isfinite(values) or values > _LOST * max(1.0, trace[0]):
-            raise NotConverged(
-                f"Training diverged at step {step} of {protocol.steps}. Pass a smaller step_size than "
-                f"{protocol.step_size:g}, or a smaller momentum than {protocol.momentum:g}."
-            )
-        if protocol.lam:
-            gradient += regularizer_gradient(W, protocol.lam * model.Bx**8)
+            slope, trace[step] = gradient(W, slice(begin, begin + batch))
+        if not np.isfinite(trace[step]) or trace[step] > _LOST * max(1.0, trace[0]):
+            raise NotConverged(f"Training diverged at step {step} of {protocol.steps}. Pass a smaller {smaller}.")
         share = protocol.rate(step)
         velocity *= protocol.momentum
-        velocity -= np.float32(share * rate * (1.0 - protocol.momentum)) * gradient
+        velocity -= np.float32(share * rate * (1.0 - protocol.momentum)) * slope
         W += velocity
         if protocol.noise:
             W += np.float32(share * protocol.noise * unit / sqrt(model.d)) * rng.standard_normal(W.shape, np.float32)
         if step % 50 == 0:
-            report(step, protocol.steps, f"step {step}, loss {values:.4f}")
-    return Fit(model, W, loss, order, signs, trace)
+            report(step, protocol.steps, f"step {step}, loss {trace[step]:.4f}")
+    return W, trace
 
 
 def _gradient(W: Array, X: Array, y: FloatArray, loss: Loss, slopes: _Slopes, part: slice) -> tuple[Array, float]:

@@ -9,7 +9,6 @@ is the randomised risk (§3.1). The regulariser does not see signs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,10 +63,6 @@ class Risk:
         """Expand the risk at WΣ (or W): values, and first or second derivatives in W as far as asked for."""
         here = W if signs is None else flipped(W, signs)
         return Point(self, W, signs, self.model.expand(here, self.X, self.orders, derivatives))
-
-    def mean_over_signs(self, W: Array, draws: Iterable[Array]) -> FloatArray:
-        """Return L(WΣ) for each of the given signs."""
-        return np.array([self.at(W, signs, derivatives=0).value for signs in draws])
 
 
 @dataclass(frozen=True, eq=False)

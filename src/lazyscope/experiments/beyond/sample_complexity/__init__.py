@@ -19,6 +19,7 @@ from lazyscope.experiments.beyond.sample_complexity.numbers import (
 )
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.limits import declared
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.runs.pictures import LOOKS
 
@@ -143,7 +144,8 @@ def _needed(axes: Axes, panel: xr.Dataset, title: str) -> None:
     ends = d[[0, -1]]
     # references through the outer corners, clear of the dots
     top, bottom = float(np.nanmax(panel.needed[:, 0])) * 1.8, float(np.nanmin(panel.needed[:, 0])) / 1.9
-    for start, power, words in ((top, 2, "d²"), (bottom, 1, "d")):
+    for start, learner, words in ((top, "NTK", "d²"), (bottom, "quadratic model", "d")):
+        power = declared.SAMPLES[learner]
         axes.plot(ends, start * (ends / ends[0]) ** power, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
         axes.annotate(words, (ends[-1], start * (ends[-1] / ends[0]) ** power), color="#666666", xytext=(5, -4),
                       textcoords="offset points")  # fmt: skip
@@ -157,8 +159,8 @@ def _needed(axes: Axes, panel: xr.Dataset, title: str) -> None:
 def _curves(axes: Axes, panel: xr.Dataset, level: float) -> None:
     for name in panel.learner.values.tolist():
         colour, marker = _LOOKS[name]
-        one = panel.sel(learner=name)
-        axes.plot(one.samples, np.maximum(one.error, 1e-3), color=colour, marker=marker, label=name)
+        at = panel.sel(learner=name)
+        axes.plot(at.samples, np.maximum(at.error, 1e-3), color=colour, marker=marker, label=name)
     axes.axhline(level, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
     axes.set(xscale="log", yscale="log", xlabel="n, samples", ylabel="share misclassified")
     axes.set_title(f"2-XOR at d = {panel.attrs['d']}")
@@ -170,9 +172,9 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return n(d), exponents and gains over the tangent kernel; say whether 2-XOR separates them by a half."""
     lines: list[str] = []
     for panel in ("xor", "monomial"):
-        found = data[panel]
-        lines += [_TITLES[panel].format(level=found.attrs["level"]), _head(found)]
-        lines += [_line(found, name) for name in found.learner.values.tolist()]
+        result = data[panel]
+        lines += [_TITLES[panel].format(level=result.attrs["level"]), _head(result)]
+        lines += [_line(result, name) for name in result.learner.values.tolist()]
     gains = {name: gain(data["xor"], name) for name in _WANTED}
     short = [name for name, (_, low, _) in gains.items() if not low >= _GAP]
     missed = int(sum(int(np.sum(data[panel].missed)) for panel in ("xor", "monomial")))
@@ -180,7 +182,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         lines.append(f"{missed} data sets did not reach the level.")
     if short:
         return [*lines, f"Not separated by {_GAP:g} on 2-XOR: {', '.join(short)}."]
-    told = ", ".join(f"{found:.2f} [{low:.2f}, {high:.2f}]" for found, low, high in gains.values())
+    told = ", ".join(f"{gained:.2f} [{low:.2f}, {high:.2f}]" for gained, low, high in gains.values())
     return [*lines, f"2-XOR: exponents smaller than the NTK's by {told}: at least {_GAP:g}."]
 
 

@@ -101,15 +101,15 @@ LEARNERS: dict[str, Learner] = {
 KERNELS = tuple(LEARNERS)[:3]
 
 
-def error(problem: Target, found: FloatArray, wanted: FloatArray) -> FloatArray:
+def error(problem: Target, values: FloatArray, wanted: FloatArray) -> FloatArray:
     """Return the error of each row: misclassified inputs, or squared error over that of the best constant.
 
     >>> error(SparseParity(3), np.array([[0.2, -3.0], [1.0, 1.0]]), np.array([1.0, -1.0]))
     array([0. , 0.5])
     """
     if problem.classification:
-        return np.asarray(np.mean(np.where(found < 0, -1.0, 1.0) != wanted, axis=1))
-    return np.asarray(np.mean((found - wanted) ** 2, axis=1) / np.var(wanted))
+        return np.asarray(np.mean(np.where(values < 0, -1.0, 1.0) != wanted, axis=1))
+    return np.asarray(np.mean((values - wanted) ** 2, axis=1) / np.var(wanted))
 
 
 def _loss(problem: Target) -> str:

@@ -74,9 +74,9 @@ class SampleComplexityDraw(Draw):
         samples, errors = [], []
         for n in grid(problem.d, self.most):
             rng = _generator(self.seed, *key, 2, n)
-            found = LEARNERS[self.learner](problem, X[:n], y[:n], X_test, self.width, rng)
+            values = LEARNERS[self.learner](problem, X[:n], y[:n], X_test, self.width, rng)
             samples.append(n)
-            errors.append(float(np.min(error(problem, found, wanted))))
+            errors.append(float(np.min(error(problem, values, wanted))))
             if errors[-1] <= self.level:
                 break
         return {"samples": np.array(samples), "error": np.array(errors)}
@@ -174,7 +174,7 @@ def assemble(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row]) -> xr.Da
     for draw, row in zip(plan, rows, strict=True):
         where = learners.index(draw.learner), dimensions.index(draw.problem.d), draw.number
         table[where], planned[where] = crossing(row["samples"], row["error"], draw.level), True
-    fits = np.array([slope(np.array(dimensions, dtype=float), one) for one in table])
+    fits = np.array([slope(np.array(dimensions, dtype=float), needed) for needed in table])
     logs = np.log(table)
     count = np.sum(np.isfinite(table), axis=2)
     mean = np.where(count > 0, np.nansum(logs, axis=2) / np.maximum(count, 1), np.nan)
@@ -203,17 +203,17 @@ def curves(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row], d: int) ->
     import xarray as xr
 
     learners = list(dict.fromkeys(draw.learner for draw in plan if draw.problem.d == d))
-    found = {
+    by_learner = {
         learner: [row for draw, row in zip(plan, rows, strict=True) if draw.problem.d == d and draw.learner == learner]
         for learner in learners
     }
-    lengths = {learner: min(len(row["samples"]) for row in some) for learner, some in found.items()}
+    lengths = {learner: min(len(row["samples"]) for row in some) for learner, some in by_learner.items()}
     shape = (len(learners), max(lengths.values()))
     samples, errors = np.full(shape, np.nan), np.full(shape, np.nan)
     for i, learner in enumerate(learners):
         length = lengths[learner]
-        samples[i, :length] = found[learner][0]["samples"][:length]
-        errors[i, :length] = np.mean([row["error"][:length] for row in found[learner]], axis=0)
+        samples[i, :length] = by_learner[learner][0]["samples"][:length]
+        errors[i, :length] = np.mean([row["error"][:length] for row in by_learner[learner]], axis=0)
     dims = ("learner", "point")
     return xr.Dataset({"samples": (dims, samples), "error": (dims, errors)}, {"learner": learners}, {"d": d})
 
@@ -231,10 +231,10 @@ def slope(d: FloatArray, needed: FloatArray) -> tuple[float, float, float, float
     if len(x) < 3 or np.ptp(x) == 0.0:
         return (float("nan"),) * 4
     x, y = x - x.mean(), y - y.mean()
-    found = float(x @ y / (x @ x))
-    stderr = float(np.sqrt(np.sum((y - found * x) ** 2) / (len(x) - 2) / (x @ x)))
+    exponent = float(x @ y / (x @ x))
+    stderr = float(np.sqrt(np.sum((y - exponent * x) ** 2) / (len(x) - 2) / (x @ x)))
     reach = float(t.ppf(0.5 + _CONFIDENCE / 2, len(x) - 2)) * stderr
-    return found, stderr, found - reach, found + reach
+    return exponent, stderr, exponent - reach, exponent + reach
 
 
 def gain(result: xr.Dataset, learner: str, over: str = "NTK") -> tuple[float, float, float]:
@@ -245,7 +245,7 @@ def gain(result: xr.Dataset, learner: str, over: str = "NTK") -> tuple[float, fl
     >>> gain(xr.Dataset(fits, {"learner": ["NTK", "quadratic model"]}), "quadratic model")
     (1.0, 0.9, 1.1)
     """
-    one, other = result.sel(learner=learner), result.sel(learner=over)
-    found = float(other.exponent - one.exponent)
-    reach = 2.0 * float(np.hypot(one.exponent_stderr, other.exponent_stderr))
-    return found, found - reach, found + reach
+    own, other = result.sel(learner=learner), result.sel(learner=over)
+    smaller = float(other.exponent - own.exponent)
+    reach = 2.0 * float(np.hypot(own.exponent_stderr, other.exponent_stderr))
+    return smaller, smaller - reach, smaller + reach

@@ -1,0 +1,1 @@
+"""Ridge regression at given n, N and d: what samples and neurons buy."""

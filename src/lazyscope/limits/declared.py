@@ -1,0 +1,62 @@
+"""Exponents and bounds that theorems declare, and experiments measure.
+
+Most are of Bai & Lee (2019), where m is the width and ‖w_r‖ = m^{−1/4}/B_x; then f^Q = O(1), while f^L under random
+signs and all that follows f^Q are O(m^{−1/4}).
+"""
+
+from __future__ import annotations
+
+from math import log, sqrt
+
+import numpy as np
+
+from lazyscope.checks import FloatArray
+
+COUPLING = {
+    "linear_plain": 0.25,
+    "linear": -0.25,
+    "quadratic": 0.0,
+    "gap": -0.25,
+    "rest": -0.25,
+    "risk": -0.25,
+    "gradient": -0.25,
+    "hessian": -0.25,
+}
+"""Exponents of m in §3 and Lemmas 10 to 14: f^L without signs, f^L under signs, f^Q, f − f^Q, f − f^L − f^Q, and the
+differences of risk, gradient and Hessian between the network and its quadratic model."""
+
+LANDSCAPE = {"Lemma 1": -1.0, "Theorem 2": -0.25, "Corollary 3": -0.25}
+"""Exponents of m that bound the error terms of the landscape's inequalities (§4)."""
+
+EXPRESSIVITY = -0.5
+"""Exponent of m in the error of Theorem 7's W⋆: a mean over m/2 independent neurons."""
+
+SAMPLES = {"NTK": 2, "quadratic model": 1}
+"""Exponents of d in the samples that 2-XOR needs (§5.2): a lower bound (Wei et al. 2019) and an upper one."""
+
+PARTICLES = -1.0
+"""Exponent of N that bounds the excess risk of N particles over the best measure (Montanari 2019, "Mean field")."""
+
+LAZINESS = -1.0
+"""Exponent of the output scale α in how far weights and kernel move at the lazy end (Montanari 2019)."""
+
+
+def higher_order(k: int, randomized: bool) -> FloatArray:
+    """Return the exponents of m that §6.1 declares for f^{(1)} … f^{(k)}, and its bound for what follows.
+
+    >>> higher_order(2, True), higher_order(2, False)
+    (array([-0.25,  0.  , -0.25]), array([ 0.25,  0.  , -0.25]))
+    """
+    j = np.arange(1.0, k + 1.0)
+    below = np.where(j < k, -j / (2 * k), 0.0) if randomized else (k - j) / (2 * k)
+    return np.append(below, -1.0 / (2 * k))
+
+
+def matrix_concentration(m: int, d: int, largest: float) -> float:
+    """Return Lemma 8's bound on E_s max_r ‖A_r‖_op: 4 √(log(2md) max_r ‖E A_r²‖), `largest` being the maximum."""
+    return 4.0 * sqrt(log(2.0 * m * d) * largest)
+
+
+def generalisation(Bx: float, Bw: float, M_op: float, n: int) -> float:
+    """Return Theorem 6's main term B_x² B_w² M_{x,op}/√n and 1/√n, constants and logarithms left out."""
+    return Bx**2 * Bw**2 * M_op / sqrt(n) + 1.0 / sqrt(n)
