@@ -1,6 +1,6 @@
 """What a forecast is checked by: fits on n rows of a table, tested on rows that they have not seen.
 
-    f = c + N^−½ Σ a_j σ(⟨w_j, x⟩ + b_j),   Σ(y − f)² + λ‖a‖²  on n rows drawn at random,   N = ∞: kernel ridge regression.
+    f = c + N^−½ Σ a_j σ(⟨w_j, x⟩ + b_j),   Σ(y − f)² + λ‖a‖² over n rows drawn at random,   N = ∞: the kernel's.
 
 Features are those of `lazyscope.estimators`, drawn anew for each fit; nothing of the forecast is used but the closed
 kernel at N = ∞. Errors are shares of the best constant's, classes one against the rest and added, as in the forecast.
@@ -80,7 +80,7 @@ def _features(
 def _kernel(
     regime: Any, X: FloatArray, Y: FloatArray, X_new: FloatArray, width: float, ridge: float, scale: float, rng: Any
 ) -> FloatArray:
-    """f = c + K_new α,  (K + λ)α = Y − c,  1ᵀα = 0."""
+    """Solve f = c + K_new α,  (K + λ)α = Y − c,  1ᵀα = 0."""
     from scipy.linalg import solve
 
     n = len(X)
