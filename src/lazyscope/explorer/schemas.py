@@ -157,6 +157,7 @@ class Control(Record):
     choices: list[str] | None = None
     names: list[str] | None = Field(None, description="what the choices are called in the page")
     when: dict[str, str | bool] | None = Field(None, description="the choices under which it has an effect")
+    largest: int | None = Field(None, description="bytes of a file at most")
     paper: str | None = Field(None, description="levels to show while the spectrum is the paper's own draw")
 
 

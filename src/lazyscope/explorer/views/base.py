@@ -111,5 +111,6 @@ class View:
                 choices=chosen,
                 names=extra.get("names"),
                 when=extra.get("when"),
+                largest=extra.get("largest"),
                 paper=extra.get("paper"),
             )

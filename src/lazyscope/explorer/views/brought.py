@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from lazyscope.checks import FloatArray
-from lazyscope.explorer.tables.reading import MOST_ROWS, Known, Source
+from lazyscope.explorer.tables.reading import MOST_BYTES, MOST_ROWS, Known, Source
 from lazyscope.explorer.tables.shelf import PATTERN, SHELF
 from lazyscope.explorer.views.base import ActivationName, State, choice, slider, switch
 from lazyscope.explorer.views.calls import lines_of
@@ -35,7 +35,8 @@ class DataState(State):
 
     data: str = Field(
         "diabetes", pattern=PATTERN, description="An example, or a file that was sent to /api/tables.",
-        json_schema_extra={"label": "Table", "kind": "file", "group": "theory", "choices": list(EXAMPLES)},
+        json_schema_extra={"label": "Table", "kind": "file", "group": "theory", "choices": list(EXAMPLES),
+                           "largest": MOST_BYTES},
     )  # fmt: skip
     target: str = Field(
         "", max_length=200, description="The column to predict; the likeliest if left out.",
