@@ -144,6 +144,7 @@ MEANINGS: dict[str, Callable[[Rng], str | None]] = {
     "--report": lambda rng: "report.html",
     "--export": lambda rng: pick(rng, "missing/page.html", "page.txt", "mine.html"),
     "key": lambda rng: pick(rng, "limit/QuadraticTarget/Trained", "exact/GaussianMixture/RandomFeatures", "x"),
+    "keys": lambda rng: pick(rng, "limit/", "report/landscape", "bai2020beyond", "x"),
     "data": lambda rng: pick(rng, "table.csv", "table.csv", "mine.csv"),
     "problem": lambda rng: pick(rng, "quadratic", "mixture", "linear", "labels", "parity", "monomial"),
     "plan": lambda rng: "plan.toml",

@@ -21,6 +21,8 @@ from .evidence.claim import Claim as Claim
 from .evidence.registry import cite as cite
 from .evidence.registry import claims as claims
 from .evidence.registry import register as register
+from .evidence.statement import Statement as Statement
+from .evidence.statement import statements as statements
 from .experiments.beyond.coupling import coupling as coupling
 from .experiments.beyond.expressivity import expressivity as expressivity
 from .experiments.beyond.generalisation import generalisation as generalisation

@@ -187,6 +187,11 @@ def cite(dataset: xr.Dataset) -> str:
     return bibtex(keys)
 
 
+def has_entry(key: str) -> bool:
+    """Return whether the bibliography has an entry of this key."""
+    return key in _references([key])
+
+
 def bibtex(keys: Iterable[str]) -> str:
     """Return the BibTeX entries of citation keys, such as `Claim.citations`."""
     keys = tuple(keys)
