@@ -261,6 +261,8 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
             wide = ("inf", f"{least},inf") if path[0] == "limit" else ()
             options["--width"] = pick(rng, f"{least}", f"{least},{3 * least}", *wide)
         options.pop("--weights", None)
+    if path[0] in ("limit", "exact", "compare") and path[1:] in (("quadratic",), ("mixture",)) and rng.random() < 0.1:
+        options["--regime"] = some(rng, "rf", "nt", "joint")
     regimes = (options.get("--regime") or "rf,nt,nn").split(",")
     if path[0] == "limit" and "--activation" in options and path[1] in ("quadratic", "mixture"):
         options["--regime"] = "rf"

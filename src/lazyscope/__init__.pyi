@@ -55,6 +55,7 @@ from .regimes import Bayes as Bayes
 from .regimes import FixedWeights as FixedWeights
 from .regimes import GaussianFeatures as GaussianFeatures
 from .regimes import IsotropicFeatures as IsotropicFeatures
+from .regimes import JointTangent as JointTangent
 from .regimes import MeanField as MeanField
 from .regimes import NeuralTangent as NeuralTangent
 from .regimes import RandomFeatures as RandomFeatures
