@@ -11,7 +11,7 @@ from lazyscope.checks import positive_numbers, real_number, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.numerics.losses import as_loss
 from lazyscope.problems import GaussianMixture, Option, Problem
-from lazyscope.regimes import NeuralTangent, Regime
+from lazyscope.regimes import JointTangent, NeuralTangent, Regime
 
 _STEP_SIZES = "Pass steps like 0.01."
 _LARGEST = 1e30  # networks are trained in float32, which ends at 3e38
@@ -95,7 +95,7 @@ class SGD(TrainingProtocol):
         140000
         """
         steps = 140_000 if isinstance(problem, GaussianMixture) else 200_000
-        last = (20_000, 10_000) if isinstance(regime, NeuralTangent) else (30_000, 15_000)
+        last = (20_000, 10_000) if isinstance(regime, (NeuralTangent, JointTangent)) else (30_000, 15_000)
         return cls(steps=steps, decay=((last[0] / steps, 10.0), (last[1] / steps, 15.0)))
 
     def rate(self, step_size: float, step: int) -> float:

@@ -15,6 +15,7 @@ from lazyscope.experiments.dynamics.flow import FlowPreset
 from lazyscope.experiments.dynamics.staircase import StaircasePreset
 from lazyscope.experiments.frame.experiment import Findings, compute
 from lazyscope.experiments.lazy.design import Dots, PanelsPreset
+from lazyscope.experiments.lazy.separation import SeparationPreset
 from lazyscope.experiments.margin.margin_equivalence import MarginEquivalencePreset
 from lazyscope.experiments.margin.max_margin import MaxMarginPreset
 from lazyscope.experiments.margin.separability import SeparabilityPreset
@@ -46,6 +47,15 @@ PANELS = PanelsPreset(
 )
 TINY = {
     **dict.fromkeys(("fig1", "fig2", "fig3", "fig-nondiagonal", "fig-activations"), PANELS),
+    "separation": SeparationPreset(
+        "tiny",
+        12,
+        3,
+        ratios=(0.5, 1.0),
+        dimensions=(16, 32, 64),
+        trained=12,
+        protocol=SGD(steps=4000, batch=100, step_sizes=(0.01,), test=2000, rule="adam"),
+    ),
     "double-descent": DoubleDescentPreset("tiny", d=20, ratios=(0.2, 0.6, 1.0, 2.0), draws=6),
     "ridge-snr": RidgeSnrPreset("tiny", d=20, ratios=(1.0, 3.0), draws=6),
     "wide-ridge": WideRidgePreset("tiny", d=20, ratios=(0.2, 1.0, 4.0), draws=6),

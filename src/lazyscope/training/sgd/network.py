@@ -102,10 +102,10 @@ class AdamNetworks(Networks):
         gemm(1.0, X.T, slope, 0.0, gradient)
         for m in np.flatnonzero(self.alive):
             here, now = self.columns(int(m)), corrected(float(rate[m]), self.steps)
-            weights = (self.state, gradient, *self.moments)
-            adam(*(part[:, here].reshape(-1, order="F") for part in weights), unit(now), unit(EPSILON))
-            second = (self.a, a_gradient, *self.moments_a)
-            adam(*(part[here] for part in second), unit(now * float(self.N[m])), unit(EPSILON))
+            theta, g, m1, m2 = (part[:, here].reshape(-1, order="F") for part in (self.state, gradient, *self.moments))
+            adam(theta, g, m1, m2, unit(now), unit(EPSILON))
+            theta, g, m1, m2 = (part[here] for part in (self.a, a_gradient, *self.moments_a))
+            adam(theta, g, m1, m2, unit(now * float(self.N[m])), unit(EPSILON))
 
     def drop(self, columns: slice) -> None:
         """Remove moments, too."""
