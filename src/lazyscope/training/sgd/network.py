@@ -34,11 +34,14 @@ class Networks(Pack):
         step_sizes: Sequence[float],
         sigma: Activation,
         fixed_layer: bool = False,
+        summed: bool = False,
     ) -> None:
-        """Take what every pack takes, σ, and whether the a_i are 1 and stay so."""
+        """Take what every pack takes, σ, and whether the a_i are 1 and stay so, or N: then f = Σσ(⟨w_i,x⟩) + c."""
         super().__init__(starts, widths, step_sizes)
         self.sigma, self.fixed_layer = sigma, fixed_layer
         self.a = np.full(self.state.shape[1], float(fixed_layer), dtype=np.float32)
+        if summed:
+            self.a *= np.repeat(self.N, np.diff(self.first))
 
     def outputs(self, X: Float32) -> Float32:
         """Return (1/N) Σ a_i σ(⟨w_i,x⟩)."""
@@ -52,7 +55,7 @@ class Networks(Pack):
         """Move a and W by their gradients."""
         slope = np.asfortranarray(self.sigma.slope_at(self.H))
         D, a = r * (rate * rate.dtype.type(2.0 / len(r))), self.a
-        descend(self.values, slope, D, self.first, a.copy() if self.fixed_layer else a)
+        descend(self.values, slope, D, self.first, np.ones_like(a) if self.fixed_layer else a)
         self.subtract(X, slope)
 
     def drop(self, columns: slice) -> None:

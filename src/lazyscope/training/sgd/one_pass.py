@@ -185,7 +185,7 @@ def _pack(
 ) -> Pack:
     """Return the networks, untrained. For σ = u² on the quadratic target the second layer is a single number."""
     if protocol.rule == "adam":
-        if not isinstance(regime, Trained) or regime.alpha is not None or protocol.second_layer == "fixed":
+        if not isinstance(regime, Trained) or regime.alpha is not None or protocol.second_layer != "trained":
             must = 'be "plain" where both layers are not trained'
             raise InvalidParameter.of("SGD", "rule", must, f"{protocol.rule!r} for {regime.label}")
         return AdamNetworks(starts, widths, step_sizes, regime.activation)
@@ -195,6 +195,8 @@ def _pack(
         return Tangents(starts, widths, step_sizes, regime.activation)
     if regime.alpha is not None:
         return ScaledNetworks(starts, widths, step_sizes, regime.activation, regime.alpha)
+    if protocol.second_layer == "sum":
+        return Networks(starts, widths, step_sizes, regime.activation, True, True)
     fixed = protocol.second_layer == "fixed"
     if regime.activation.name == "square" and (fixed or isinstance(problem, QuadraticTarget)):
         return SquareNetworks(starts, widths, step_sizes, fixed)
