@@ -210,7 +210,7 @@ VIEW = View(
     export={
         "data": ["diabetes", "breast_cancer"],
         "regime": ["rf", "nt"],
-        "samples": [50, 100, 200, 400, 1000],
+        "samples": [50, 200, 1000],
         "width": [20, 100, 400],
         "infinite": [False, True],
         "ridge": [1e-4, 1e-2, 1.0],
