@@ -26,7 +26,7 @@ from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, Trained
 from lazyscope.training.sgd import population, single
 from lazyscope.training.sgd.loop import walk
-from lazyscope.training.sgd.network import Networks
+from lazyscope.training.sgd.network import AdamNetworks, Networks
 from lazyscope.training.sgd.pack import Pack
 from lazyscope.training.sgd.scaled import ScaledNetworks
 from lazyscope.training.sgd.square import SquareNetworks
@@ -184,6 +184,11 @@ def _pack(
     step_sizes: Sequence[float],
 ) -> Pack:
     """Return the networks, untrained. For σ = u² on the quadratic target the second layer is a single number."""
+    if protocol.rule == "adam":
+        if isinstance(regime, NeuralTangent) or regime.alpha is not None or protocol.second_layer == "fixed":
+            must = 'be "plain" where both layers are not trained'
+            raise InvalidParameter.of("SGD", "rule", must, f"{protocol.rule!r} for {regime.label}")
+        return AdamNetworks(starts, widths, step_sizes, regime.activation)
     if isinstance(regime, NeuralTangent):
         return Tangents(starts, widths, step_sizes, regime.activation)
     if regime.alpha is not None:
@@ -241,5 +246,4 @@ _LAWS: dict[type[GaussianProblem], tuple[tuple[str, ...], Any]] = {
     MultiIndex: (("tested without the noise of the labels",), lambda d: MultiIndex(d, "erf")),
 }
 _PLAIN = tuple(_claim(problem, regime) for problem in _LAWS for regime in (Trained, NeuralTangent))
-_SCALED = (claim for claim in _PLAIN if claim.regime is Trained and claim.problem is not MultiIndex)
-CLAIMS = (*_PLAIN, *(_scaled(claim) for claim in _SCALED))
+CLAIMS = (*_PLAIN, *(_scaled(claim) for claim in _PLAIN if claim.regime is Trained))
