@@ -25,6 +25,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         explorer.explorer_start,
         explorer.explorer_slider,
         explorer.explorer_kept_alive,
+        explorer.explorer_upload,
         core.limit_curves,
         ridge.ridge_grid,
         ridge.ridge_path,

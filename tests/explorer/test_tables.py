@@ -68,11 +68,11 @@ def test_a_file_is_forecast_and_named_by_its_content(client, tmp_path):
         table, ls.RandomFeatures("relu"), samples=[100, 240, 2400], width=100, ridge=0.3, rows=reading.MOST_ROWS
     ).dataset
     lines = {line["name"]: line for line in answer["lines"]}
-    known, farther = lines["error against n"], lines["error against n, extrapolated"]
+    known, farther = lines["against n"], lines["beyond the rows"]
     assert (known["dash"], farther["dash"]) == ("solid", "dash")
     assert known["x"][-1] == farther["x"][0] == 240.0 and farther["x"][-1] == 2400.0
     shown = [
-        lines["error against N"]["y"][lines["error against N"]["x"].index(100.0)],
+        lines["against N"]["y"][lines["against N"]["x"].index(100.0)],
         known["y"][-1],
         farther["y"][-1],
     ]
@@ -95,8 +95,8 @@ def test_an_archive_of_arrays_is_a_table_too(client):
     few = send(client, "few.npz", archive(X=X[:60], y=X[:60, 0] ** 2)).json()["data"]
     answer = client.get("/api/limit/data", params={"data": few, "samples": 90}).json()
     assert [line["name"] for line in answer["lines"]] == [
-        "error against n",
-        "error against N",
+        "against n",
+        "against N",
     ]  # too few to look beyond
     assert {"about": "Rows n", "message": "Shown at 60, all rows: too few to look beyond them."} in answer["notes"]
 

@@ -43,10 +43,12 @@ export function files(control, state) {
   select.addEventListener("change", () => state.apply({ [control.name]: select.value, ...("target" in state.values ? { target: "" } : {}) }));
   state.shown.push(() => {
     const value = state.values[control.name];
-    const names = new Map(control.choices.map((choice) => [choice, `${choice.replaceAll("_", " ")} (example)`]));
-    for (const table of known.values()) if (!names.has(table.data)) names.set(table.data, table.name);
-    if (!names.has(value)) names.set(value, "a file that is not here");
-    select.replaceChildren(...[...names].map(([key, name]) => element("option", { value: key }, name)));
+    const examples = new Map(control.choices.map((choice) => [choice, choice.replaceAll("_", " ")]));
+    const own = new Map([...known.values()].filter((table) => !examples.has(table.data)).map((table) => [table.data, table.name]));
+    if (!examples.has(value) && !own.has(value)) own.set(value, "a file that is not here");
+    const groups = [["Your files", own], ["Examples", examples]].filter(([, some]) => some.size);
+    select.replaceChildren(...groups.map(([label, some]) =>
+      element("optgroup", { label }, ...[...some].map(([key, name]) => element("option", { value: key }, name)))));
     select.value = value;
   });
   const row = element("div", { className: "control" }, element("label", { htmlFor: id }, control.label), select);

@@ -32,6 +32,7 @@ SUFFIXES = (".csv", ".tsv", ".npz")
 _UNPACKED = 200_000_000  # bytes of all arrays in an archive
 _COLUMNS = 5000
 _NUMBERS = 40_000_000  # rows × columns, categories one column each
+_UNEVEN = 2.0  # E‖x‖⁴/(E‖x‖²)²
 FARTHER = 10.0
 """How many times the rows a curve goes, where there are rows to continue from."""
 
@@ -114,9 +115,26 @@ def known(source: Source, target: str, regime: Any) -> Known:
     at_hand = rows if found.beyond is not None else max(1, found.rows // 2)
     advice = advise(found, at_hand, widths=not isinstance(regime, NeuralTangent)).lines
     left = (f"columns of text or dates were left out: {', '.join(dropped)}",) if dropped else ()
-    said = (*left, *table.notes, *notes, *pool.notes)
+    said = (*left, *table.notes, *notes, *pool.notes, *_uneven(table))
     far = found.rows if found.beyond is None else int(min(FARTHER * found.rows, max(most, 2.0 * rows)))
     return Known(found, str(table), look(source), table.target, rows, far, dropped, said, advice)
+
+
+def _uneven(table: Table) -> tuple[str, ...]:
+    """Say where a few rows are much longer than the others: forecasts of narrow networks need rows that are alike.
+
+    Measured over forecast errors at λ = 10⁻³ and N = 100 or 400 were 1.04 where E‖x‖⁴/(E‖x‖²)² = 1.3 (diabetes), 1.2
+    where it was 2.8 (breast cancer), up to 2 where it was 4.1 (digits, scaled); at N = ∞ and at λ ≥ 1 they were 1.
+    """
+    from lazyscope.lenses.data.preparing import whole
+
+    X = whole(table)
+    squares = np.einsum("nd,nd->n", X, X)
+    if np.mean(squares**2) < _UNEVEN * np.mean(squares) ** 2:
+        return ()
+    return (
+        "a few rows are much longer than the others: at finite N and a small ridge, errors are larger than forecast",
+    )
 
 
 def check(path: Path, name: str) -> None:

@@ -20,8 +20,11 @@ from lazyscope.explorer.views.remembered import activation
 from lazyscope.lenses.data.table import EXAMPLES
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 
-AGAINST = {"samples": ("error against n", "risk"), "width": ("error against N", "nn")}
+AGAINST = {"samples": ("against n", "risk"), "width": ("against N", "nn")}
 """Names and colours of the two curves."""
+
+BEYOND = "beyond the rows"
+"""The part of the first that is extrapolated."""
 
 WIDEST = 10_000
 """N of the curves."""
@@ -135,15 +138,17 @@ def _regime(state: DataState) -> RandomFeatures | NeuralTangent:
 
 
 def grids_of(setting: Setting) -> dict[str, tuple[FloatArray, str, str]]:
-    """Return values, option and Python of n up to P and beyond, and of N, closer together around N = n."""
+    """Return values, option and Python of n up to P and beyond, and of N; both closer together around N = n."""
     P, far = setting.pool, setting.far
     beyond = np.unique(np.geomspace(P, far, 14).round())[1:] if far > P else np.array([])
-    near = np.unique(np.round([setting.n * ratio for ratio in NEAR]))
-    near = near[(near > 1) & (near < WIDEST)]
+    here = setting.N if np.isfinite(setting.N) else float(P)
+    peak = {"samples": np.round(np.multiply(here, NEAR)), "width": np.round(np.multiply(setting.n, NEAR))}
     found = {}
     for name, (low, high, count), others in (
-        ("samples", (min(_LEAST, P), P, 40), beyond), ("width", (1, WIDEST, 56), near)
+        ("samples", (min(_LEAST, P), P, 40), beyond), ("width", (1, WIDEST, 56), np.array([]))
     ):  # fmt: skip
+        near = peak[name][(peak[name] > low) & (peak[name] < high)]
+        others = np.unique(np.concatenate([near, others]))
         python, option = f"np.geomspace({low}, {high}, {count}).round()", f"{low}:{high}:{count}log"
         words = [f"{value:g}" for value in others]
         values = np.unique(np.concatenate([np.geomspace(low, high, count).round(), others]))
@@ -189,7 +194,7 @@ def again(setting: Setting, grids: dict[str, tuple[FloatArray, str, str]]) -> tu
     ]
     name = AGAINST["samples"][0]
     shown = [f"    {name!r}: against_n[n <= {P}],"]
-    shown += [f"    {name + ', extrapolated'!r}: against_n[n >= {P}],"] if far > P else []
+    shown += [f"    {BEYOND!r}: against_n[n >= {P}],"] if far > P else []
     common = f"lazyscope forecast {_table(setting)[1]} --regime {state.regime} --activation {state.activation}"
     common += f" --ridge {'best' if state.best else repr(state.ridge)} --rows {MOST_ROWS}"
     commands = [f"{common} --samples {grids['samples'][1]} --width {'inf' if np.isinf(setting.N) else int(setting.N)}"]

@@ -11,7 +11,7 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.explorer.tables.reading import FARTHER, Source, table_of
 from lazyscope.explorer.views.base import Drawn, View
-from lazyscope.explorer.views.brought import AGAINST, WIDEST, DataState, Setting, again, grids_of, header
+from lazyscope.explorer.views.brought import AGAINST, BEYOND, WIDEST, DataState, Setting, again, grids_of, header
 from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_of
 from lazyscope.explorer.views.picture import Picture, axis
 from lazyscope.lenses.forecast.verb import ASSUMPTIONS, CITATIONS, THEOREM
@@ -42,7 +42,7 @@ def lines(state: DataState) -> dict[str, Any]:
     n, N = grids["samples"][0], grids["width"][0]
     found = setting.shares(n, setting.N)
     name, role = AGAINST["samples"]
-    for label, part, dash in ((name, n <= P, "solid"), (f"{name}, extrapolated", n >= P, "dash")):
+    for label, part, dash in ((name, n <= P, "solid"), (BEYOND, n >= P, "dash")):
         if np.count_nonzero(part) > 1:
             low, high = found.band
             picture.line(label, role, n[part], found.value[part], CLAIM, dash=dash, band=(low[part], high[part]))
@@ -108,7 +108,7 @@ def _reading(setting: Setting) -> str:
     text += ", by extrapolation." if n > setting.pool else "."
     if setting.state.best:
         return text
-    return f"{text} The best λ here is {best.ridge[0]:.2g}, with {_percent(best.value[0])} %."
+    return f"{text} Best λ: {best.ridge[0]:.2g} ({_percent(best.value[0])} %)."
 
 
 def _percent(share: Any) -> str:
@@ -193,9 +193,9 @@ def _at(size: int) -> Callable[[Any], int]:
 VIEW = View(
     name="data",
     title="Your data",
-    text="Drop a CSV or NPZ file into the page: from one kernel matrix of its rows comes the test error of ridge "
-    "regression at every number of rows n, width N and ridge λ, as a share of the best constant's. "
-    "Where N = n and the ridge is small the error peaks, and beyond the rows at hand (dashed) it is an extrapolation.",
+    text="Drop a CSV or NPZ file: one kernel matrix of its rows tells the test error of ridge regression at every "
+    "number of rows n, width N and ridge λ, as a share of the best constant's. At N = n and a small ridge the error "
+    "peaks; beyond the rows at hand (dashed) it is extrapolated.",
     theorem="Deterministic equivalents read from leave-one-out errors (Defilippis et al. 2024); bands of 90 %.",
     state=DataState,
     lines=lines,
@@ -210,7 +210,7 @@ VIEW = View(
     export={
         "data": ["diabetes", "breast_cancer"],
         "regime": ["rf", "nt"],
-        "samples": [50, 100, 200, 400, 1000],
+        "samples": [50, 200, 1000],
         "width": [20, 100, 400],
         "infinite": [False, True],
         "ridge": [1e-4, 1e-2, 1.0],
