@@ -432,5 +432,7 @@ def test_simulate_leaves_out_what_it_cannot_do_and_refuses_what_was_asked():
     jumps = ("simulate", "mixture", "--d", 12, "--width", 4, "--activation", "sign")
     result = run(*jumps, "--samples", 500)
     assert "nn is left out. No simulate result is implemented for GaussianMixture" in result.stderr
-    assert "simulate serves MeanField, NeuralTangent, RandomFeatures, Trained" in refused(*jumps, "--regime", "nn")
+    assert "simulate serves JointTangent, MeanField, NeuralTangent, RandomFeatures, Trained" in refused(
+        *jumps, "--regime", "nn"
+    )
     assert "positive" in refused("simulate", "quadratic", "--d", 12, "--width", 4, "--step-sizes", "-1")

@@ -22,6 +22,7 @@ from lazyscope.experiments.margin.separability import SeparabilityPreset
 from lazyscope.experiments.ridge.digits import DigitsPreset
 from lazyscope.experiments.ridge.double_descent import DoubleDescentPreset
 from lazyscope.experiments.ridge.equivalence import EquivalencePreset
+from lazyscope.experiments.ridge.kernel_spectrum import SpectrumPreset
 from lazyscope.experiments.ridge.mnist import MnistPreset
 from lazyscope.experiments.ridge.ridge_snr import RidgeSnrPreset
 from lazyscope.experiments.ridge.wide_ridge import WideRidgePreset
@@ -84,6 +85,7 @@ TINY = {
         terms=200,
     ),
     "bridge": BridgePreset("tiny", 20, 60, psi1=(3.0, 10.0), dimensions=(1000, 10_000, 100_000)),
+    "kernel-spectrum": SpectrumPreset("tiny", (24, 48, 96), 3),
     "coupling": CouplingPreset("tiny", (50, 500), draws=2, samples=8, signs=4),
     "higher-order": HigherOrderPreset("tiny", (50, 500), orders=(2, 3), draws=2, samples=8, repeats=8),
     "landscape": LandscapePreset("tiny", (40, 400), 40, samples=30, signs=2, looks=3, d=4),
