@@ -134,6 +134,7 @@ MEANINGS: dict[str, Callable[[Rng], str | None]] = {
     "--rows": _whole(40, 60),
     "--budget": lambda rng: pick(rng, "20s", "1m"),
     "--plan": lambda rng: "plan",
+    "--folder": lambda rng: pick(rng, "missing", "."),
     "--preset": lambda rng: pick(rng, "quick", "paper", "full"),
     "--workers": lambda rng: "1",
     "--host": lambda rng: pick(rng, "999.0.0.1", "nowhere.invalid"),
@@ -145,6 +146,7 @@ MEANINGS: dict[str, Callable[[Rng], str | None]] = {
     "--report": lambda rng: "report.html",
     "--export": lambda rng: pick(rng, "missing/page.html", "page.txt", "mine.html"),
     "key": lambda rng: pick(rng, "limit/QuadraticTarget/Trained", "exact/GaussianMixture/RandomFeatures", "x"),
+    "keys": lambda rng: pick(rng, "limit/", "report/landscape", "bai2020beyond", "x"),
     "data": lambda rng: pick(rng, "table.csv", "table.csv", "mine.csv"),
     "problem": lambda rng: pick(rng, "quadratic", "mixture", "linear", "labels", "parity", "monomial"),
     "plan": lambda rng: "plan.toml",
@@ -216,6 +218,7 @@ RARE = {
     "--alpha": 0.08, "--init": 0.08, "--weights": 0.15, "--plot": 0.12, "--out": 0.35, "--force": 0.15, "--steps": 0.0,
     "--bound": 0.0, "--isotropic": 0.1, "--surrogate": 0.1, "--step-size": 0.2, "--list": 0.7, "--backend": 0.0,
     "--address": 0.0, "--host": 0.3, "--B": 0.2, "--delta": 0.15, "--store": 0.0, "--export": 0.5, "--task": 0.0,
+    "--folder": 0.1,
 }  # fmt: skip
 
 
@@ -266,6 +269,8 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
             wide = ("inf", f"{least},inf") if path[0] == "limit" else ()
             options["--width"] = pick(rng, f"{least}", f"{least},{3 * least}", *wide)
         options.pop("--weights", None)
+    if path[0] in ("limit", "exact", "compare") and path[1:] in (("quadratic",), ("mixture",)) and rng.random() < 0.1:
+        options["--regime"] = some(rng, "rf", "nt", "joint")
     regimes = (options.get("--regime") or "rf,nt,nn").split(",")
     if path[0] == "limit" and "--activation" in options and path[1] in ("quadratic", "mixture"):
         options["--regime"] = "rf"

@@ -21,6 +21,8 @@ from .evidence.claim import Claim as Claim
 from .evidence.registry import cite as cite
 from .evidence.registry import claims as claims
 from .evidence.registry import register as register
+from .evidence.statement import Statement as Statement
+from .evidence.statement import statements as statements
 from .experiments.beyond.coupling import coupling as coupling
 from .experiments.beyond.expressivity import expressivity as expressivity
 from .experiments.beyond.generalisation import generalisation as generalisation
@@ -54,6 +56,7 @@ from .regimes import Bayes as Bayes
 from .regimes import FixedWeights as FixedWeights
 from .regimes import GaussianFeatures as GaussianFeatures
 from .regimes import IsotropicFeatures as IsotropicFeatures
+from .regimes import JointTangent as JointTangent
 from .regimes import MeanField as MeanField
 from .regimes import NeuralTangent as NeuralTangent
 from .regimes import RandomFeatures as RandomFeatures

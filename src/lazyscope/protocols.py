@@ -11,7 +11,7 @@ from lazyscope.checks import positive_numbers, real_number, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.numerics.losses import as_loss
 from lazyscope.problems import GaussianMixture, Option, Problem
-from lazyscope.regimes import NeuralTangent, Regime
+from lazyscope.regimes import JointTangent, NeuralTangent, Regime
 
 _STEP_SIZES = "Pass steps like 0.01."
 _LARGEST = 1e30  # networks are trained in float32, which ends at 3e38
@@ -42,7 +42,8 @@ class SGD(TrainingProtocol):
     by 10 over the last 30,000 steps and by 15 over the last 15,000 (here: 15% and 7.5% of the steps), risk on 10⁴
     fresh samples. `SGD.paper(problem, regime)` is the protocol of any pair. `second_layer` of a trained network is
     trained from 0, "fixed" to 1 as in Theorem 3, or "sum": fixed, and the network is f = Σσ(⟨w_i, x⟩) + c, not the
-    mean, with gradients of (f − y)² that nothing multiplies, as Saad and Solla 1995 have it.
+    mean, with gradients of (f − y)² that nothing multiplies, as Saad and Solla 1995 have it. `rule` is how a trained
+    network steps: "plain", or "adam" (Kingma & Ba 2015), whose step sizes are a tenth of plain ones.
 
     >>> SGD(steps=1000).rate(0.01, 0), SGD(steps=1000).rate(0.01, 900)
     (0.01, 0.001)
@@ -61,6 +62,7 @@ class SGD(TrainingProtocol):
     decay: tuple[tuple[float, float], ...] = ((0.15, 10.0), (0.075, 15.0))
     test: int = 10_000
     second_layer: Literal["trained", "fixed", "sum"] = "trained"
+    rule: Literal["plain", "adam"] = "plain"
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "test"):
@@ -72,6 +74,8 @@ class SGD(TrainingProtocol):
         object.__setattr__(self, "step_sizes", tuple(float(size) for size in sizes))
         if self.second_layer not in ("trained", "fixed", "sum"):
             raise InvalidParameter.of("SGD", "second_layer", 'be "trained", "fixed" or "sum"', repr(self.second_layer))
+        if self.rule not in ("plain", "adam"):
+            raise InvalidParameter.of("SGD", "rule", 'be "plain" or "adam"', repr(self.rule))
         must = "be pairs (last share of the steps, divisor), 0 ≤ share ≤ 1 and divisor > 0"
         try:
             pairs = tuple(tuple(pair) for pair in self.decay)
@@ -92,7 +96,7 @@ class SGD(TrainingProtocol):
         140000
         """
         steps = 140_000 if isinstance(problem, GaussianMixture) else 200_000
-        last = (20_000, 10_000) if isinstance(regime, NeuralTangent) else (30_000, 15_000)
+        last = (20_000, 10_000) if isinstance(regime, (NeuralTangent, JointTangent)) else (30_000, 15_000)
         return cls(steps=steps, decay=((last[0] / steps, 10.0), (last[1] / steps, 15.0)))
 
     def rate(self, step_size: float, step: int) -> float:

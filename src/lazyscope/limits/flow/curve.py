@@ -14,6 +14,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, arithmetic, fits_in_memory, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
+from lazyscope.evidence.statement import Statement
 from lazyscope.limits.flow.linear import FeaturesFlow, TangentFlow
 from lazyscope.limits.flow.matrix import Curve, solve
 from lazyscope.limits.flow.moments import Start
@@ -300,3 +301,14 @@ def described(result: xr.Dataset, problem: GaussianProblem, regime: Regime, clai
         "lazyscope_version": __version__,
     }
     return result
+
+
+STATEMENTS = (
+    Statement(
+        "Theorem 3",
+        "gradient flow from a random start finds the N largest eigenvalues of B: the whole curve in time",
+        ("ghorbani2019limitations",),
+        "flow",
+        figure="flow",
+    ),
+)
