@@ -116,6 +116,12 @@ def claim_pages() -> Iterator[str]:
     >>> all(claim.key in text for claim in lazyscope.claims())
     True
     """
+    yield "| report | statement | what it says | source |"
+    yield "|---|---|---|---|"
+    for one in lazyscope.statements():
+        source = f"{{cite:p}}`{','.join(one.citations)}`"
+        yield f"| {escaped(one.places)} | {escaped(one.number)} | {escaped(one.says)} | {source} |"
+    yield ""
     yield "| verb | problem | regime | what | source |"
     yield "|---|---|---|---|---|"
     for claim in lazyscope.claims():

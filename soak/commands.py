@@ -159,7 +159,7 @@ def _value(words: list[str], option: str) -> str | None:
 
 def _promised(words: list[str]) -> set[str]:
     """Return the files that a command that succeeds must have written, by its words."""
-    if "--list" in words or words[0] in ("claims", "bench", "figure"):
+    if "--list" in words or words[0] in ("claims", "cite", "errata", "bench", "figure"):
         return set()
     if words[:2] == ["sweep", "run"]:
         return {_value(words, "--store") or "plan.sqlite"}

@@ -145,6 +145,7 @@ MEANINGS: dict[str, Callable[[Rng], str | None]] = {
     "--report": lambda rng: "report.html",
     "--export": lambda rng: pick(rng, "missing/page.html", "page.txt", "mine.html"),
     "key": lambda rng: pick(rng, "limit/QuadraticTarget/Trained", "exact/GaussianMixture/RandomFeatures", "x"),
+    "keys": lambda rng: pick(rng, "limit/", "report/landscape", "bai2020beyond", "x"),
     "data": lambda rng: pick(rng, "table.csv", "table.csv", "mine.csv"),
     "problem": lambda rng: pick(rng, "quadratic", "mixture", "linear", "labels", "parity", "monomial"),
     "plan": lambda rng: "plan.toml",
@@ -262,6 +263,8 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
             wide = ("inf", f"{least},inf") if path[0] == "limit" else ()
             options["--width"] = pick(rng, f"{least}", f"{least},{3 * least}", *wide)
         options.pop("--weights", None)
+    if path[0] in ("limit", "exact", "compare") and path[1:] in (("quadratic",), ("mixture",)) and rng.random() < 0.1:
+        options["--regime"] = some(rng, "rf", "nt", "joint")
     regimes = (options.get("--regime") or "rf,nt,nn").split(",")
     if path[0] == "limit" and "--activation" in options and path[1] in ("quadratic", "mixture"):
         options["--regime"] = "rf"

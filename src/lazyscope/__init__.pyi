@@ -21,6 +21,8 @@ from .evidence.claim import Claim as Claim
 from .evidence.registry import cite as cite
 from .evidence.registry import claims as claims
 from .evidence.registry import register as register
+from .evidence.statement import Statement as Statement
+from .evidence.statement import statements as statements
 from .experiments.beyond.coupling import coupling as coupling
 from .experiments.beyond.expressivity import expressivity as expressivity
 from .experiments.beyond.generalisation import generalisation as generalisation
@@ -37,6 +39,7 @@ from .limits.margin.separability import separability_threshold as separability_t
 from .limits.ridge.optimal import optimal_ridge as optimal_ridge
 from .limits.ridge.peak import vanishing_peak as vanishing_peak
 from .limits.sgd.finite_step import finite_step as finite_step
+from .limits.sgd.order_parameters.path import order_parameters as order_parameters
 from .problems import GaussianMixture as GaussianMixture
 from .problems import HarmonicTarget as HarmonicTarget
 from .problems import LinearLabels as LinearLabels
@@ -53,6 +56,7 @@ from .regimes import Bayes as Bayes
 from .regimes import FixedWeights as FixedWeights
 from .regimes import GaussianFeatures as GaussianFeatures
 from .regimes import IsotropicFeatures as IsotropicFeatures
+from .regimes import JointTangent as JointTangent
 from .regimes import MeanField as MeanField
 from .regimes import NeuralTangent as NeuralTangent
 from .regimes import RandomFeatures as RandomFeatures

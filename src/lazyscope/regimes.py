@@ -232,6 +232,42 @@ class NeuralTangent(Network):
 
 
 @dataclass(frozen=True, eq=False, init=False)
+class JointTangent(Network):
+    """RF and NT together, the linearisation in both layers: f(x) = c + Σ a_iσ(⟨w_i, x⟩) + Σ σ′(⟨w_i, x⟩)⟨v_i, x⟩.
+
+    This is Eq. 7 of Ghorbani et al. (2019), f(x; θ₀ + β) ≈ ⟨β, ∇f(x; θ₀)⟩, with β = (a, v): the network at the start is
+    taken out, f(·; θ₀) = 0, and the size of its second layer only changes the scale of v. Where σ is homogeneous of
+    degree p, such as u² and ReLU, pσ(u) = uσ′(u), and the model is NT itself (Euler).
+
+    >>> print(JointTangent("erf"))
+    RF+NT, σ = erf
+    """
+
+    activation: Activation
+    weights: Weights
+    label: ClassVar[str] = "RF+NT"
+    words: ClassVar[Mapping[str, Mapping[str, Any]]] = {"joint": {}}
+
+    def __init__(self, activation: Activation | str | Function = "square", weights: Any = None) -> None:
+        first_layer = NeuralTangent(activation, weights)  # asks the same of both
+        object.__setattr__(self, "activation", first_layer.activation)
+        object.__setattr__(self, "weights", first_layer.weights)
+
+    @property
+    def first_layer(self) -> NeuralTangent:
+        """The part of the model that moves the first layer."""
+        return NeuralTangent(self.activation, self.weights)
+
+    @property
+    def is_neural_tangent(self) -> bool:
+        """Whether NT contains the second layer's part: σ homogeneous, or σ = αu² + γ."""
+        return self.activation.is_square or self.activation.degree is not None
+
+    def __str__(self) -> str:
+        return super().__str__() + _describe(self.weights)
+
+
+@dataclass(frozen=True, eq=False, init=False)
 class Trained(Network):
     """NN: both layers are trained, f(x) = c + Σ a_i σ(⟨w_i, x⟩) (Ghorbani et al. 2019, Eq. 1).
 

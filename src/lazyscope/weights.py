@@ -8,9 +8,9 @@ from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.numerics import matrices
 from lazyscope.problems.base import GaussianProblem
-from lazyscope.regimes import FixedWeights, NeuralTangent, RandomFeatures
+from lazyscope.regimes import FixedWeights, JointTangent, NeuralTangent, RandomFeatures
 
-Lazy = RandomFeatures | NeuralTangent
+Lazy = RandomFeatures | NeuralTangent | JointTangent
 
 
 def covariance(problem: GaussianProblem, regime: Lazy) -> FloatArray:

@@ -18,6 +18,7 @@ from click.testing import CliRunner
 import lazyscope as ls
 from lazyscope import experiments
 from lazyscope.cli import main, verbs
+from lazyscope.evidence.errata import ERRATA
 
 COMMANDS = [
     [],
@@ -52,6 +53,8 @@ COMMANDS = [
     ["sweep", "status"],
     ["sweep", "export"],
     ["claims"],
+    ["cite"],
+    ["errata"],
     ["bench"],
     ["lens"],
     ["forecast"],
@@ -229,7 +232,8 @@ def test_regimes_without_a_theorem_are_left_out_with_a_note_unless_they_were_nam
         (("limit", "quadratic", "--plot", "a.gif"), "--plot"),
         (("limit", "quadratic", "--out", "missing/a.csv"), "folder"),
         (("claims", "nothing/like/this"), "nothing/like/this"),
-        (("claims", "limit/"), "one claim"),
+        (("claims", ""), "begins none"),
+        (("cite", "nobody2020"), "nobody2020"),
         (("figure",), "fig1"),
         (("figure", "fig9"), "fig9"),
         (("figure", "fig1", "--width", "a"), "--width"),
@@ -325,11 +329,45 @@ def test_a_picture_without_a_name(here):
 
 def test_claims_lists_the_registry():
     listed = json.loads(run("claims", "--json").stdout)
-    assert [claim["key"] for claim in listed] == [claim.key for claim in ls.claims()]
+    assert [claim["key"] for claim in listed] == [claim.key for claim in (*ls.claims(), *ls.statements())]
     exact = json.loads(run("claims", "--fidelity", "exact", "--json").stdout)
     assert {claim["fidelity"] for claim in exact} == {"exact"}
     table = run("claims").stdout
     assert all(claim.theorem.split()[0] in table for claim in ls.claims())
+    assert all(one.number.split()[0] in table for one in ls.statements())
+
+
+def test_the_beginning_of_a_key_lists_what_has_it():
+    keys = [claim.key for claim in ls.claims() if claim.key.startswith("limit/LinearLabels")]
+    assert len(keys) > 2
+    assert [claim["key"] for claim in json.loads(run("claims", "limit/linearlabels", "--json").stdout)] == keys
+    table = run("claims", "limit/LinearLabels").stdout
+    assert table.count("LinearLabels") == len(keys) and "GaussianMixture" not in table
+    assert "Lemma 14" in run("claims", "report/coupling").stdout
+
+
+def test_cite_prints_each_entry_once():
+    printed = run("cite", "limit/LinearLabels", "report/landscape/lemma-1", "bai2020beyond").stdout
+    cited = {key for claim in ls.claims() if claim.key.startswith("limit/LinearLabels") for key in claim.citations}
+    assert {line.split("{")[1].rstrip(",") for line in printed.splitlines() if line.startswith("@")} == {
+        *cited,
+        "bai2020beyond",
+    }
+    assert printed.count("@") == len(cited) + 1
+
+
+def test_errata_are_those_of_the_documentation():
+    page = Path(__file__).parents[2].joinpath("docs/errata.md").read_text(encoding="utf-8")
+    rows = [
+        tuple(cell.strip() for cell in line.strip("|\n").split("|"))
+        for line in page.splitlines()
+        if line.startswith("| ")
+    ]
+    printed = json.loads(run("errata", "--json").stdout)
+    assert rows[1:] == [(erratum["place"], erratum["printed"], erratum["right"]) for erratum in printed]
+    notes = {erratum.note for erratum in ERRATA}
+    assert {claim.erratum for claim in ls.claims()} <= notes
+    assert all(erratum.place.split(",")[0] in run("errata").stdout for erratum in ERRATA)
 
 
 def test_every_claim_is_shown_in_full_with_its_bibtex():
@@ -394,5 +432,7 @@ def test_simulate_leaves_out_what_it_cannot_do_and_refuses_what_was_asked():
     jumps = ("simulate", "mixture", "--d", 12, "--width", 4, "--activation", "sign")
     result = run(*jumps, "--samples", 500)
     assert "nn is left out. No simulate result is implemented for GaussianMixture" in result.stderr
-    assert "simulate serves MeanField, NeuralTangent, RandomFeatures, Trained" in refused(*jumps, "--regime", "nn")
+    assert "simulate serves JointTangent, MeanField, NeuralTangent, RandomFeatures, Trained" in refused(
+        *jumps, "--regime", "nn"
+    )
     assert "positive" in refused("simulate", "quadratic", "--d", 12, "--width", 4, "--step-sizes", "-1")

@@ -15,12 +15,14 @@ from lazyscope.experiments.dynamics.flow import FlowPreset
 from lazyscope.experiments.dynamics.staircase import StaircasePreset
 from lazyscope.experiments.frame.experiment import Findings, compute
 from lazyscope.experiments.lazy.design import Dots, PanelsPreset
+from lazyscope.experiments.lazy.separation import SeparationPreset
 from lazyscope.experiments.margin.margin_equivalence import MarginEquivalencePreset
 from lazyscope.experiments.margin.max_margin import MaxMarginPreset
 from lazyscope.experiments.margin.separability import SeparabilityPreset
 from lazyscope.experiments.ridge.digits import DigitsPreset
 from lazyscope.experiments.ridge.double_descent import DoubleDescentPreset
 from lazyscope.experiments.ridge.equivalence import EquivalencePreset
+from lazyscope.experiments.ridge.kernel_spectrum import SpectrumPreset
 from lazyscope.experiments.ridge.mnist import MnistPreset
 from lazyscope.experiments.ridge.ridge_snr import RidgeSnrPreset
 from lazyscope.experiments.ridge.wide_ridge import WideRidgePreset
@@ -46,6 +48,15 @@ PANELS = PanelsPreset(
 )
 TINY = {
     **dict.fromkeys(("fig1", "fig2", "fig3", "fig-nondiagonal", "fig-activations"), PANELS),
+    "separation": SeparationPreset(
+        "tiny",
+        12,
+        3,
+        ratios=(0.5, 1.0),
+        dimensions=(16, 32, 64),
+        trained=12,
+        protocol=SGD(steps=4000, batch=100, step_sizes=(0.01,), test=2000, rule="adam"),
+    ),
     "double-descent": DoubleDescentPreset("tiny", d=20, ratios=(0.2, 0.6, 1.0, 2.0), draws=6),
     "ridge-snr": RidgeSnrPreset("tiny", d=20, ratios=(1.0, 3.0), draws=6),
     "wide-ridge": WideRidgePreset("tiny", d=20, ratios=(0.2, 1.0, 4.0), draws=6),
@@ -74,6 +85,7 @@ TINY = {
         terms=200,
     ),
     "bridge": BridgePreset("tiny", 20, 60, psi1=(3.0, 10.0), dimensions=(1000, 10_000, 100_000)),
+    "kernel-spectrum": SpectrumPreset("tiny", (24, 48, 96), 3),
     "coupling": CouplingPreset("tiny", (50, 500), draws=2, samples=8, signs=4),
     "higher-order": HigherOrderPreset("tiny", (50, 500), orders=(2, 3), draws=2, samples=8, repeats=8),
     "landscape": LandscapePreset("tiny", (40, 400), 40, samples=30, signs=2, looks=3, d=4),

@@ -16,7 +16,9 @@ from lazyscope.errors import LazyscopeError
 _COMMANDS = {  # the module that a command is in, imported when it is asked for, and what the command is
     "bench": ("bench", "Performance as ratios against peers."),
     "claims": ("claims", "What is implemented, on which theorem."),
+    "cite": ("claims", "BibTeX of what results stand on."),
     "compare": ("compare", "The three side by side, difference in standard errors."),
+    "errata": ("claims", "Where the papers are misprinted."),
     "exact": ("verbs", "Risk at finite N and d, without samples."),
     "explore": ("explore", "A page where theory moves with the sliders."),
     "figure": ("figure", "Draw a figure of the papers."),

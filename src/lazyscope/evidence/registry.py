@@ -25,6 +25,8 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.limits.quadratic",
         "lazyscope.limits.mixture",
         "lazyscope.limits.multi_index",
+        "lazyscope.limits.joint",
+        "lazyscope.limits.sgd.order_parameters.claim",
         "lazyscope.limits.ridge.regression",
         "lazyscope.limits.margin.classifier",
         "lazyscope.limits.spectral.harmonic",
@@ -36,6 +38,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.population.lazy_to_rich",
         "lazyscope.population.random_features",
         "lazyscope.population.tangent",
+        "lazyscope.population.joint",
         "lazyscope.population.network",
         "lazyscope.population.bayes",
         "lazyscope.population.harmonic",
@@ -185,6 +188,11 @@ def cite(dataset: xr.Dataset) -> str:
         )
         raise InvalidParameter.of("cite", "dataset", "be a Dataset that a lazyscope verb returned", got)
     return bibtex(keys)
+
+
+def has_entry(key: str) -> bool:
+    """Return whether the bibliography has an entry of this key."""
+    return key in _references([key])
 
 
 def bibtex(keys: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.evidence import errata
 from lazyscope.evidence.claim import Claim, at_ratios, nonlinear_features, square_activation, three_levels
 from lazyscope.limits.quadratic import PAPER, missed_by_tangent, neurons
 from lazyscope.limits.resolvent import TOLERANCE, solve, visible_energy
@@ -125,7 +126,7 @@ CLAIMS = (
         tolerance=TOLERANCE,
         covers=nonlinear_features,
         example=lambda d: (three_levels(d), RandomFeatures("relu")),
-        erratum="Eq. 17 and the poster print ρ/(1+2ρ) for ρ/(1+ρ), which Theorem 4 gives.",
+        erratum=errata.MIXTURE.note,
         rate=0.5,
     ),
     _claim(

@@ -9,6 +9,7 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.evidence import errata
 from lazyscope.evidence.claim import Claim, at_ratios, exponential_quantiles, nonlinear_features, square_activation
 from lazyscope.limits.resolvent import TOLERANCE, solve, visible_energy
 from lazyscope.numerics import matrices
@@ -118,7 +119,7 @@ CLAIMS = (
         compute=at_ratios(neural_tangent),
         assumes=lambda problem, regime: regime.activation.is_square and regime.weights is None,
         example=lambda d: (exponential_quantiles(d), NeuralTangent()),
-        erratum="Eq. 13 prints a sum, ρ(1−ρ)₊ + Tr(B)²/(d‖B‖²), for the product that Theorem 2 gives.",
+        erratum=errata.TANGENT.note,
         rate=1.0,
     ),
     _claim(

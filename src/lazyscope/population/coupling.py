@@ -28,7 +28,6 @@ ASSUMPTIONS = (
     "σ ∈ C² with σ″ Lipschitz (Assumption A)",
     "symmetric initialisation, w₀ ~ N(0, I), ‖x‖ = 1; ‖w_r‖ = m^−α on the half with a = +1",
 )
-ERRATUM = "§3 prints f^Q without the ½ of 1/2!; §6 has it, and so have we."
 
 
 @cache

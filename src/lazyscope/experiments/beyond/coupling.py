@@ -19,6 +19,7 @@ import numpy as np
 from lazyscope.activations import Activation, as_activation
 from lazyscope.activations.derivatives import require_smooth
 from lazyscope.checks import FloatArray, whole_number
+from lazyscope.evidence.statement import Statement
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import against_declared, canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
@@ -301,3 +302,16 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
 _TITLE = "Taylor pieces and risks of randomised networks against the width (Beyond Linearization, §3)"
 EXPERIMENT = Experiment("coupling", _TITLE, PRESETS, work, data, plot, verdict, place=31, report=coupling)
+
+_SOURCE = ("bai2020beyond",)
+STATEMENTS = (
+    Statement("Lemma 10", "f^Q is O(1) at ‖w_r‖ = m^−¼", _SOURCE, "coupling", figure="coupling"),
+    Statement(
+        "Lemma 11", "under random signs f^L and what follows f^Q are O(m^−¼)", _SOURCE, "coupling", figure="coupling"
+    ),
+    Statement(
+        "Lemma 12", "the randomised risk and that of f^Q differ by O(m^−¼)", _SOURCE, "coupling", figure="coupling"
+    ),
+    Statement("Lemma 13", "so do their directional gradients", _SOURCE, "coupling", figure="coupling"),
+    Statement("Lemma 14", "so do their Hessians along W⋆Σ′", _SOURCE, "coupling", figure="coupling"),
+)

@@ -17,6 +17,7 @@ import numpy as np
 
 from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray
+from lazyscope.evidence.statement import Statement
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
@@ -286,3 +287,21 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
 _TITLE = "Quadratic models that express monomials and 2-XOR: errors and norms (the same, Theorem 7)"
 EXPERIMENT = Experiment("expressivity", _TITLE, PRESETS, work, data, plot, verdict, place=34, report=expressivity)
+
+_SOURCE = ("bai2020beyond",)
+STATEMENTS = (
+    Statement(
+        "Theorem 7",
+        "a W⋆ of small norm has f^Q ≈ α(βᵀx)^p, p − 2 = 1 or even",
+        _SOURCE,
+        "expressivity",
+        figure="expressivity",
+    ),
+    Statement(
+        "Lemma 9",
+        "ReLU random features express (βᵀx)^p, p = 1 or even, in the mean over w₀: what W⋆ is built from",
+        _SOURCE,
+        "expressivity",
+        figure="expressivity",
+    ),
+)

@@ -21,6 +21,7 @@ from lazyscope.activations import Activation, as_activation
 from lazyscope.activations.derivatives import require_smooth, taylor_coefficients
 from lazyscope.checks import FloatArray, whole_number
 from lazyscope.errors import InvalidParameter
+from lazyscope.evidence.statement import Statement
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import against_declared, canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
@@ -271,3 +272,13 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
 _TITLE = "The k-th Taylor piece, extracted by randomisation, k = 2, 3, 4 (the same, §6)"
 EXPERIMENT = Experiment("higher-order", _TITLE, PRESETS, work, data, plot, verdict, place=32, report=higher_order)
+
+STATEMENTS = (
+    Statement(
+        "§6.1",
+        "moment matching of order k leaves f^(k) = O(1) and the other pieces O(m^(−1/2k))",
+        ("bai2020beyond",),
+        "higher_order",
+        figure="higher-order",
+    ),
+)

@@ -15,6 +15,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
+from lazyscope.evidence.statement import Statement
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, exponents, provenance, table
@@ -64,7 +65,7 @@ POINTS: dict[str, Point] = {
 }
 """Points W by their names, from W⋆: zero, W⋆/2, random rows of the same norm, a mixture, and W⋆ of −f⋆."""
 
-STATEMENTS = {"clean": "Lemma 1", "network": "Theorem 2", "regularized": "Corollary 3"}
+_INEQUALITIES = {"clean": "Lemma 1", "network": "Theorem 2", "regularized": "Corollary 3"}
 _NUMBERS = ("left", "right", "error", "slack", "stderr", "sampled", "sampled_stderr")
 
 
@@ -93,7 +94,7 @@ class LandscapeDraw(Draw):
             points.append(landscape(setting.risk, W, setting.W_star, setting.rng, **options))
         row = {
             name: np.array(
-                [[getattr(_statement(point, statement), name) for point in points] for statement in STATEMENTS]
+                [[getattr(_statement(point, statement), name) for point in points] for statement in _INEQUALITIES]
             )
             for name in _NUMBERS
         }
@@ -219,7 +220,7 @@ def assemble_landscape(plan: Sequence[LandscapeDraw], rows: Sequence[Row]) -> xr
         "seed": first.seed,
     }
     return xr.Dataset(
-        variables, {"statement": list(STATEMENTS.values()), "point": list(POINTS), "width": widths}, attributes
+        variables, {"statement": list(_INEQUALITIES.values()), "point": list(POINTS), "width": widths}, attributes
     )
 
 
@@ -366,3 +367,29 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
 _TITLE = "Both sides of Lemma 1 and Theorem 2 against the width, and descents off the saddle (the same, §4)"
 EXPERIMENT = Experiment("landscape", _TITLE, PRESETS, work, data, plot, verdict, place=33)
+
+_SOURCE = ("bai2020beyond",)
+STATEMENTS = (
+    Statement(
+        "Lemma 1",
+        "where the risk of f^Q exceeds OPT, the gradient or the curvature along W⋆Σ′ leads down",
+        _SOURCE,
+        "landscape",
+        figure="landscape",
+    ),
+    Statement(
+        "Theorem 2",
+        "the same for the network under random signs, with an error that falls with m",
+        _SOURCE,
+        "landscape",
+        figure="landscape",
+    ),
+    Statement("Corollary 3", "the same with the regulariser λ‖W‖⁸", _SOURCE, "landscape", figure="landscape"),
+    Statement(
+        "Theorem 4",
+        "a stationary point of second order has a risk near OPT: the bound with what is measured at the point",
+        _SOURCE,
+        "landscape",
+        figure="landscape",
+    ),
+)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lazyscope.evidence.run import Run
+from lazyscope.evidence.statement import Statement
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import all_trials, by_panel
 from lazyscope.experiments.frame.drawing import canvas
@@ -122,3 +123,12 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
 _TITLE = "ReLU features and noisy linear ones, in two dimensions (the same)"
 EXPERIMENT = Experiment("equivalence", _TITLE, PRESETS, work, data, plot, verdict, place=24)
+
+STATEMENTS = (
+    Statement(
+        "Theorem (Mei and Montanari 2019)",
+        "noisy linear features b₁⟨w, x⟩ + b⋆z have the same ridge risk as σ(⟨w, x⟩)",
+        ("mei2019generalization",),
+        figure="equivalence",
+    ),
+)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from lazyscope.activations.derivatives import require_smooth
+from lazyscope.evidence import errata
 from lazyscope.explorer.views.base import ActivationName, Drawn, State, View, choice, slider
 from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_of, word_of, written
 from lazyscope.explorer.views.lazy import saved
@@ -31,7 +32,7 @@ CLAIM = {
     "theorem": coupling.THEOREM,
     "citations": list(coupling.CITATIONS),
     "assumptions": list(coupling.ASSUMPTIONS),
-    "erratum": coupling.ERRATUM,
+    "erratum": errata.QUADRATIC_MODEL.note,
 }
 
 

@@ -14,11 +14,12 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, arithmetic, fits_in_memory, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
+from lazyscope.evidence.statement import Statement
 from lazyscope.limits.flow.linear import FeaturesFlow, TangentFlow
 from lazyscope.limits.flow.matrix import Curve, solve
 from lazyscope.limits.flow.moments import Start
 from lazyscope.numerics import matrices
-from lazyscope.problems import QuadraticTarget
+from lazyscope.problems import GaussianProblem, QuadraticTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.weights import draw as draw_weights
 from lazyscope.weights import generator
@@ -284,7 +285,7 @@ def _labelled(
     return described(result, problem, regime, "flow", "gradient flow, the limit ε → 0 of Theorem 3's algorithm")
 
 
-def described(result: xr.Dataset, problem: QuadraticTarget, regime: Regime, claim: str, theorem: str) -> xr.Dataset:
+def described(result: xr.Dataset, problem: GaussianProblem, regime: Regime, claim: str, theorem: str) -> xr.Dataset:
     """Write into a result what it is a result of."""
     from lazyscope import __version__
 
@@ -300,3 +301,14 @@ def described(result: xr.Dataset, problem: QuadraticTarget, regime: Regime, clai
         "lazyscope_version": __version__,
     }
     return result
+
+
+STATEMENTS = (
+    Statement(
+        "Theorem 3",
+        "gradient flow from a random start finds the N largest eigenvalues of B: the whole curve in time",
+        ("ghorbani2019limitations",),
+        "flow",
+        figure="flow",
+    ),
+)

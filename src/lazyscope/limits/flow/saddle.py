@@ -15,6 +15,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, real_array, real_number
 from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.evidence.statement import Statement
 from lazyscope.numerics import matrices
 from lazyscope.problems import QuadraticTarget
 
@@ -114,3 +115,13 @@ def _at_critical(W: FloatArray, b: FloatArray) -> float:
     if idle:
         return min(0.0, -8.0 * left)
     return min(0.0, 8.0 * (float(np.min(b[learned])) - left))
+
+
+STATEMENTS = (
+    Statement(
+        "Proposition 1",
+        "every critical point of the population risk is a global minimum or a strict saddle",
+        ("ghorbani2019limitations",),
+        "strict_saddle",
+    ),
+)

@@ -18,6 +18,7 @@ import numpy as np
 from lazyscope.checks import positive_numbers
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.results import dataset
+from lazyscope.evidence.statement import Statement
 from lazyscope.limits.margin.classifier import CLAIMS, spectrum_given, spectrum_of_features
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import GaussianFeatures, IsotropicFeatures, RandomFeatures
@@ -138,3 +139,14 @@ def _smallest_width(problem: LinearLabels, regime: RandomFeatures, psi2: float) 
         low -= 2.0
     psi1 = float(np.exp(brentq(excess, low, top + 1e-9, xtol=1e-13, rtol=1e-14)))
     return psi1, psi1 / psi2, _seen(regime, psi1) ** 0.5
+
+
+STATEMENTS = (
+    Statement(
+        "Theorem (Montanari et al. 2019)",
+        "data are separable from N/n = ψ⋆ on",
+        ("montanari2019generalization",),
+        "separability_threshold",
+        figure="separability",
+    ),
+)

@@ -14,6 +14,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NoTheorem
+from lazyscope.evidence import errata
 from lazyscope.evidence.claim import Claim, at_ratios
 from lazyscope.limits.ridge.fixed_point import FixedPoint, solve
 from lazyscope.problems import LinearTarget, Problem
@@ -115,7 +116,7 @@ CLAIMS = (
         compute=at_ratios(random_features),
         tolerance=1e-10,
         example=lambda d: (LinearTarget(noise=0.5), RandomFeatures("relu")),
-        erratum="The talk prints ζ = b₁²/b⋆² for ζ = b₁/b⋆.",
+        erratum=errata.ZETA.note,
         rate=0.5,
     ),
 )

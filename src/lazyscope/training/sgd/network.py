@@ -34,11 +34,14 @@ class Networks(Pack):
         step_sizes: Sequence[float],
         sigma: Activation,
         fixed_layer: bool = False,
+        summed: bool = False,
     ) -> None:
-        """Take what every pack takes, σ, and whether the a_i are 1 and stay so."""
+        """Take what every pack takes, σ, and whether the a_i are 1 and stay so, or N: then f = Σσ(⟨w_i,x⟩) + c."""
         super().__init__(starts, widths, step_sizes)
         self.sigma, self.fixed_layer = sigma, fixed_layer
         self.a = np.full(self.state.shape[1], float(fixed_layer), dtype=np.float32)
+        if summed:
+            self.a *= np.repeat(self.N, np.diff(self.first))
 
     def outputs(self, X: Float32) -> Float32:
         """Return (1/N) Σ a_i σ(⟨w_i,x⟩)."""
@@ -52,7 +55,7 @@ class Networks(Pack):
         """Move a and W by their gradients."""
         slope = np.asfortranarray(self.sigma.slope_at(self.H))
         D, a = r * (rate * rate.dtype.type(2.0 / len(r))), self.a
-        descend(self.values, slope, D, self.first, a.copy() if self.fixed_layer else a)
+        descend(self.values, slope, D, self.first, np.ones_like(a) if self.fixed_layer else a)
         self.subtract(X, slope)
 
     def drop(self, columns: slice) -> None:
@@ -102,10 +105,10 @@ class AdamNetworks(Networks):
         gemm(1.0, X.T, slope, 0.0, gradient)
         for m in np.flatnonzero(self.alive):
             here, now = self.columns(int(m)), corrected(float(rate[m]), self.steps)
-            weights = (self.state, gradient, *self.moments)
-            adam(*(part[:, here].reshape(-1, order="F") for part in weights), unit(now), unit(EPSILON))
-            second = (self.a, a_gradient, *self.moments_a)
-            adam(*(part[here] for part in second), unit(now * float(self.N[m])), unit(EPSILON))
+            theta, g, m1, m2 = (part[:, here].reshape(-1, order="F") for part in (self.state, gradient, *self.moments))
+            adam(theta, g, m1, m2, unit(now), unit(EPSILON))
+            theta, g, m1, m2 = (part[here] for part in (self.a, a_gradient, *self.moments_a))
+            adam(theta, g, m1, m2, unit(now * float(self.N[m])), unit(EPSILON))
 
     def drop(self, columns: slice) -> None:
         """Remove moments, too."""

@@ -23,8 +23,9 @@ from lazyscope.numerics.normals import Float32
 from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, QuadraticTarget
 from lazyscope.progress import report
 from lazyscope.protocols import SGD
-from lazyscope.regimes import NeuralTangent, Trained
+from lazyscope.regimes import JointTangent, NeuralTangent, Trained
 from lazyscope.training.sgd import population, single
+from lazyscope.training.sgd.joint import JointTangents
 from lazyscope.training.sgd.loop import walk
 from lazyscope.training.sgd.network import AdamNetworks, Networks
 from lazyscope.training.sgd.pack import Pack
@@ -33,6 +34,7 @@ from lazyscope.training.sgd.square import SquareNetworks
 from lazyscope.training.sgd.stream import Law, draw_test, law_of
 from lazyscope.training.sgd.tangent import Tangents
 
+Lazy = NeuralTangent | JointTangent
 _LOOK = 50  # steps between two looks for a model that has diverged
 _HOPELESS = 1e3  # risk, in units of the trivial one, beyond which a model does not come back
 _POINTS = 40  # of the trace, log-spaced
@@ -90,7 +92,7 @@ def _tested(law: Law, pack: Pack, X: Float32, y: Float32) -> FloatArray:
     return np.where(pack.alive, total / len(X) / law.energy, np.inf)
 
 
-def risks(problem: GaussianProblem, regime: Trained | NeuralTangent, run: Run) -> dict[str, FloatArray]:
+def risks(problem: GaussianProblem, regime: Trained | Lazy, run: Run) -> dict[str, FloatArray]:
     """Train all widths at all step sizes side by side, for one draw of the weights and of the stream."""
     protocol, widths, seed, number = run.protocol, run.widths, run.seed, run.number
     assert isinstance(protocol, SGD)  # `with_protocol` has seen to it
@@ -162,9 +164,7 @@ def _fits(d: int, widths: Sequence[int], protocol: SGD) -> None:
     fits_in_memory(memory, many, "Pass fewer at once, or narrower ones.")
 
 
-def _weights(
-    law: Law, problem: GaussianProblem, regime: Trained | NeuralTangent, seed: int, number: int, N: int
-) -> Float32:
+def _weights(law: Law, problem: GaussianProblem, regime: Trained | Lazy, seed: int, number: int, N: int) -> Float32:
     """Draw the initial weights, rows in the basis of the law; those of NT are the ones that `exact` sees."""
     rng = weights.generator(seed, number, N)
     if isinstance(regime, Trained) and regime.alpha is not None:
@@ -177,7 +177,7 @@ def _weights(
 
 def _pack(
     problem: GaussianProblem,
-    regime: Trained | NeuralTangent,
+    regime: Trained | Lazy,
     protocol: SGD,
     starts: Sequence[Float32],
     widths: Sequence[int],
@@ -185,28 +185,32 @@ def _pack(
 ) -> Pack:
     """Return the networks, untrained. For σ = u² on the quadratic target the second layer is a single number."""
     if protocol.rule == "adam":
-        if isinstance(regime, NeuralTangent) or regime.alpha is not None or protocol.second_layer == "fixed":
+        if not isinstance(regime, Trained) or regime.alpha is not None or protocol.second_layer != "trained":
             must = 'be "plain" where both layers are not trained'
             raise InvalidParameter.of("SGD", "rule", must, f"{protocol.rule!r} for {regime.label}")
         return AdamNetworks(starts, widths, step_sizes, regime.activation)
+    if isinstance(regime, JointTangent):
+        return JointTangents(starts, widths, step_sizes, regime.activation)
     if isinstance(regime, NeuralTangent):
         return Tangents(starts, widths, step_sizes, regime.activation)
     if regime.alpha is not None:
         return ScaledNetworks(starts, widths, step_sizes, regime.activation, regime.alpha)
+    if protocol.second_layer == "sum":
+        return Networks(starts, widths, step_sizes, regime.activation, True, True)
     fixed = protocol.second_layer == "fixed"
     if regime.activation.name == "square" and (fixed or isinstance(problem, QuadraticTarget)):
         return SquareNetworks(starts, widths, step_sizes, fixed)
     return Networks(starts, widths, step_sizes, regime.activation, fixed)
 
 
-def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTangent]) -> Claim:
+def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTangent] | type[JointTangent]) -> Claim:
     quadratic = problem is QuadraticTarget
     law, example = _LAWS[problem]
     return Claim(
         fidelity="simulate",
         problem=problem,
         regime=regime,
-        title="trained network" if regime is Trained else "neural tangent",
+        title=_TITLES[regime],
         theorem="one-pass SGD (the paper's protocol" + (", Theorem 3's algorithm with batches)" if quadratic else ")"),
         citations=("ghorbani2019limitations",),
         assumptions=("fresh samples, each used once", "σ has a derivative", *law),
@@ -221,11 +225,11 @@ def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTa
         example=lambda d: (example(d), regime("erf" if problem is MultiIndex else "square")),
         covers=_covers,
         finite_size=finite_size,
-        scale_free=regime is NeuralTangent,
+        scale_free=regime is not Trained,
     )
 
 
-def _covers(problem: GaussianProblem, regime: Trained | NeuralTangent) -> bool:
+def _covers(problem: GaussianProblem, regime: Trained | Lazy) -> bool:
     return regime.activation.has_derivative
 
 
@@ -245,5 +249,10 @@ _LAWS: dict[type[GaussianProblem], tuple[tuple[str, ...], Any]] = {
     GaussianMixture: (("another Σ is whitened: SGD descends in Σ^{1/2}w",), three_levels),
     MultiIndex: (("tested without the noise of the labels",), lambda d: MultiIndex(d, "erf")),
 }
-_PLAIN = tuple(_claim(problem, regime) for problem in _LAWS for regime in (Trained, NeuralTangent))
+_TITLES: dict[type[Trained] | type[NeuralTangent] | type[JointTangent], str] = {
+    Trained: "trained network",
+    NeuralTangent: "neural tangent",
+    JointTangent: "both layers",
+}
+_PLAIN = tuple(_claim(problem, regime) for problem in _LAWS for regime in _TITLES)
 CLAIMS = (*_PLAIN, *(_scaled(claim) for claim in _PLAIN if claim.regime is Trained))

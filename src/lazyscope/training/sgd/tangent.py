@@ -26,6 +26,8 @@ from lazyscope.training.sgd.square import compressed
 class Tangents(Pack):
     """Tangent models: at most 6·batch·d·N flops a step, 4 with many step sizes (min(N, d) for N where σ = u²)."""
 
+    compresses = True  # N > d weights to d columns, for σ = u²
+
     def __init__(
         self,
         weights: Sequence[Float32],
@@ -35,7 +37,7 @@ class Tangents(Pack):
     ) -> None:
         """Take weights as rows, widths and step sizes of each model; models with one and the same array share it."""
         distinct = {id(W): W for W in weights}
-        if sigma.name == "square":
+        if self.compresses and sigma.name == "square":
             distinct = {key: compressed(W) for key, W in distinct.items()}
         starts = [distinct[id(W)] for W in weights]
         super().__init__(starts, widths, step_sizes)

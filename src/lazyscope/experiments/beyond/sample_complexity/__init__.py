@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.evidence.statement import Statement
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.beyond.sample_complexity.learners import LEARNERS
 from lazyscope.experiments.beyond.sample_complexity.numbers import (
@@ -200,4 +201,14 @@ def _line(panel: xr.Dataset, name: str) -> str:
 _TITLE = "Samples needed against d: kernels, the quadratic model and networks (the same, §5.2)"
 EXPERIMENT = Experiment(
     "sample-complexity", _TITLE, PRESETS, work, data, plot, verdict, place=35, report=sample_complexity
+)
+
+STATEMENTS = (
+    Statement(
+        "§5.2",
+        "2-XOR and one polynomial: the quadratic model needs ~d samples where the tangent kernel needs ~d²",
+        ("bai2020beyond",),
+        "sample_complexity",
+        figure="sample-complexity",
+    ),
 )
