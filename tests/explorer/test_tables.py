@@ -221,6 +221,8 @@ def test_a_table_that_cannot_be_forecast_is_refused_in_one_line(client):
     assert "must name a column" in ask(target="nonsense")
     few = send(client, "few.csv", house(12)).json()["data"]
     assert "at least 20 rows" in ask(data=few, target="price")
+    far = np.random.default_rng(0).standard_normal((2, 99)) * 1e300
+    assert "left what float64 holds" in ask(data=send(client, "far.npz", archive(x=far[0], y=far[1])).json()["data"])
     assert "not in this server's memory" in ask(data="0123456789abcdef")
     assert "data" in ask(data="../../../../etc")
     assert "width = inf" not in client.get("/api/limit/data", params={"regime": "nt", "width": 3}).text

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.checks import arithmetic
 from lazyscope.errors import TooLarge, UnreadableFile
 
 if TYPE_CHECKING:
@@ -111,7 +112,8 @@ def known(source: Source, target: str, regime: Any) -> Known:
     table, dropped = table_of(source, target)
     rows = len(table.y)
     most = FARTHER * min(rows, MOST_ROWS) if rows >= 2 * LEAST_ROWS else 1.0
-    found, pool, notes = forecaster(table, regime, MOST_ROWS, 0, most)
+    with arithmetic("A forecast of this table"):
+        found, pool, notes = forecaster(table, regime, MOST_ROWS, 0, most)
     at_hand = rows if found.beyond is not None else max(1, found.rows // 2)
     advice = advise(found, at_hand, widths=not isinstance(regime, NeuralTangent)).lines
     left = (f"columns of text or dates were left out: {', '.join(dropped)}",) if dropped else ()
