@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import core, estimators, explorer, flow, margin, ridge, simulate, startup, taylor
+from benchmarks import core, estimators, every_size, explorer, flow, forecast, margin, ridge, simulate, startup, taylor
 from benchmarks.harness import Figure, MachineUse
 from benchmarks.report import provenance, table, write
 
@@ -25,9 +25,13 @@ BENCHMARKS: dict[str, Benchmark] = {
         explorer.explorer_start,
         explorer.explorer_slider,
         explorer.explorer_kept_alive,
+        explorer.explorer_upload,
         core.limit_curves,
         ridge.ridge_grid,
         ridge.ridge_path,
+        every_size.every_size_grid,
+        every_size.every_size_curve,
+        every_size.every_size_path,
         margin.margin_curve,
         margin.hard_margin,
         flow.flow_curves,
@@ -40,6 +44,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         core.exact_nt_against_sgd,
         simulate.sgd_against_torch,
         simulate.side_by_side,
+        forecast.forecast_grid,
         core.exact_rf,
         core.exact_rf_against_samples,
         simulate.streamed_features,

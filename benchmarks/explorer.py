@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import subprocess
 import sys
@@ -15,8 +16,9 @@ from pathlib import Path
 
 from benchmarks.harness import Bound, Figure, interleaved
 
-START, SLIDER, KEPT, AT_MOST = Bound(1.25), Bound(8.0), Bound(1.0), Bound(1.0)
-KEPT_SECONDS = 3e-3  # the one figure in seconds: a delay of the network's making is the same on every machine
+START, SLIDER, KEPT, AT_MOST, UPLOAD = Bound(1.25), Bound(8.0), Bound(1.0), Bound(1.0), Bound(3.0)
+KEPT_SECONDS = 3e-3  # a delay of the network's making is the same on every machine
+MOVED_SECONDS = 0.1  # what a hand takes for at once
 # An application of one route, and the imports that the library's verbs need.
 BARE = """
 import sys, uvicorn
@@ -71,6 +73,44 @@ def explorer_kept_alive(repeats: int = 300) -> Iterable[Figure]:
     yield Figure("request, connection kept", seconds["kept"], KEPT_SECONDS, "the bound", AT_MOST)
 
 
+def explorer_upload(repeats: int = 3) -> Iterable[Figure]:
+    """A file of 2,500 rows, from its first byte to its curves, against one eigendecomposition; then its sliders."""
+    import numpy as np
+    from scipy.linalg import eigh
+
+    P, turns, places = 2500, count(), count(1)
+    K = np.random.default_rng(0).standard_normal((P, P))
+    K = K @ K.T / P
+    with _running(*_explore()) as port:
+        shown: dict[str, str] = {}
+
+        def upload() -> None:
+            rng = np.random.default_rng(next(turns))  # another file each time
+            X = rng.standard_normal((P, 20))
+            table = np.column_stack([X, X[:, 0] * X[:, 1] + np.tanh(X[:, 2]) + 0.5 * rng.standard_normal(P)])
+            lines = [",".join(f"x{j}" for j in range(21)), *(",".join(f"{x:.6f}" for x in row) for row in table)]
+            shown["data"] = _sent(port, "\n".join(lines).encode())
+            _get(port, f"/api/limit/data?data={shown['data']}")
+
+        pieces = {"upload": upload, "eigh": lambda: eigh(K.T, check_finite=False, driver="evd")}
+        seconds = interleaved(pieces, repeats)
+        against = "one eigendecomposition, 2,500 × 2,500"
+        yield Figure("a file of 2,500 rows, first curve", seconds["upload"], seconds["eigh"], against, UPLOAD)
+
+        def move() -> None:
+            _get(port, f"/api/limit/data?data={shown['data']}&ridge={next(places) * 1e-3:.3f}")
+
+        seconds = interleaved({"move": move}, 50)
+        yield Figure("slider of its view, answer", seconds["move"], MOVED_SECONDS, "the bound", AT_MOST)
+
+
+def _sent(port: int, content: bytes) -> str:
+    address = f"http://127.0.0.1:{port}/api/tables?name=table.csv"
+    request = urllib.request.Request(address, content, {"Content-Type": "application/octet-stream"})
+    with urllib.request.urlopen(request, timeout=120) as response:
+        return str(json.load(response)["data"])
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -108,5 +148,5 @@ def _until_ready(command: list[str], port: int) -> None:
 
 
 def _get(port: int, path: str) -> bytes:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as response:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=300) as response:
         return bytes(response.read())

@@ -133,6 +133,7 @@ MEANINGS: dict[str, Callable[[Rng], str | None]] = {
     "--rows": _whole(40, 60),
     "--budget": lambda rng: pick(rng, "20s", "1m"),
     "--plan": lambda rng: "plan",
+    "--folder": lambda rng: pick(rng, "missing", "."),
     "--preset": lambda rng: pick(rng, "quick", "paper", "full"),
     "--workers": lambda rng: "1",
     "--host": lambda rng: pick(rng, "999.0.0.1", "nowhere.invalid"),
@@ -216,6 +217,7 @@ RARE = {
     "--alpha": 0.08, "--init": 0.08, "--weights": 0.15, "--plot": 0.12, "--out": 0.35, "--force": 0.15, "--steps": 0.0,
     "--bound": 0.0, "--isotropic": 0.1, "--surrogate": 0.1, "--step-size": 0.2, "--list": 0.7, "--backend": 0.0,
     "--address": 0.0, "--host": 0.3, "--B": 0.2, "--delta": 0.15, "--store": 0.0, "--export": 0.5, "--task": 0.0,
+    "--folder": 0.1,
 }  # fmt: skip
 
 

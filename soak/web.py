@@ -110,6 +110,10 @@ def some_state(view: str, rng: Random) -> dict[str, Any]:
         value: Any
         if control.kind == "choice":
             value = rng.choice(control.choices or [control.default])
+        elif control.kind == "file":
+            value = rng.choice(["diabetes", "breast_cancer", "0123456789abcdef"])
+        elif control.kind == "column":
+            value = rng.choice(["", "target", "nonsense"])
         elif control.kind == "switch":
             value = rng.random() < 0.5
         elif control.kind == "levels":

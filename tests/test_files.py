@@ -2,7 +2,9 @@
 
 import csv
 import json
+import os
 import pickle
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -209,3 +211,20 @@ def test_csv_and_json_hold_the_same_numbers(tmp_path, results, fidelity):
 def test_widths_of_a_limit_are_whole(results):
     rows = files.tidy(results["limit"], 20)
     assert [row["width"] for row in rows] == [2, 40, np.inf] * 2 + [None]
+
+
+def test_what_a_killed_process_left_is_swept_up_by_the_next_that_writes_there(tmp_path):
+    """A kill inside the block leaves the temporary file, and SQLite's journal of it; those of the living stay."""
+    target = tmp_path / "a.sqlite"
+    with files.replacing(target) as part:
+        part.write_text("mine")
+        names = [part.name, part.name + "-journal"]
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    for owner in (gone.pid, os.getppid()):
+        for name in names:
+            (tmp_path / name.replace(f".{os.getpid()}.", f".{owner}.")).write_text("half")
+    with files.replacing(target) as part:
+        part.write_text("mine again")
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"a.sqlite", *(name.replace(f".{os.getpid()}.", f".{os.getppid()}.") for name in names)}

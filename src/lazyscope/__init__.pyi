@@ -39,6 +39,7 @@ from .limits.margin.separability import separability_threshold as separability_t
 from .limits.ridge.optimal import optimal_ridge as optimal_ridge
 from .limits.ridge.peak import vanishing_peak as vanishing_peak
 from .limits.sgd.finite_step import finite_step as finite_step
+from .limits.sgd.order_parameters.path import order_parameters as order_parameters
 from .problems import GaussianMixture as GaussianMixture
 from .problems import HarmonicTarget as HarmonicTarget
 from .problems import LinearLabels as LinearLabels

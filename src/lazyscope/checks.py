@@ -78,10 +78,12 @@ def whole_number(value: Any, owner: str, parameter: str, least: int = 1, advice:
     must = f"be a whole number, at least {least}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise InvalidParameter.of(owner, parameter, must, repr(value), advice)
-    number = float(value)
-    if not number.is_integer() or number < least:
+    number = int(value) if isinstance(value, numbers.Integral) else float(value)
+    if number < least or not (isinstance(number, int) or number.is_integer()):
         raise InvalidParameter.of(owner, parameter, must, value, advice)
-    return int(value) if isinstance(value, numbers.Integral) else int(number)
+    if least > 0 and number > 2**53:  # a size: nothing that large is ever counted; a seed may be
+        raise InvalidParameter.of(owner, parameter, must, "a number beyond 2^53", "Pass a smaller one.")
+    return int(number)
 
 
 def whole_numbers(value: Any, owner: str, parameter: str) -> NDArray[np.int64]:

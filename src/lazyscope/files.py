@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import socket
 import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -214,8 +215,12 @@ def replacing(path: Path) -> Iterator[Path]:
     ['a.txt']
     """
     target = _target(path)  # a link stays a link
-    name = zlib.crc32(os.fsencode(target.name))  # as long as names may be, and no longer, whatever the target's is
-    part = target.with_name(f".{name:08x}.{os.getpid()}.part{target.suffix}")
+    whose = os.fsencode(target.name) + socket.gethostname().encode()
+    stem = f".{zlib.crc32(whose):08x}."  # as long as names may be, and no longer, whatever the target's is
+    part = target.with_name(f"{stem}{os.getpid()}.part{target.suffix}")
+    for old in target.parent.glob(f"{stem}*.part*") if Path("/proc/self").exists() else ():
+        if not Path("/proc", old.name.removeprefix(stem).partition(".")[0]).exists():  # its process was killed
+            old.unlink(missing_ok=True)
     try:
         yield part
         part.replace(target)

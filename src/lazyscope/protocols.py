@@ -41,7 +41,9 @@ class SGD(TrainingProtocol):
     target: batches of 100, 2·10⁵ steps, constant step sizes from {0.001, …, 0.03} of which the best counts, divided
     by 10 over the last 30,000 steps and by 15 over the last 15,000 (here: 15% and 7.5% of the steps), risk on 10⁴
     fresh samples. `SGD.paper(problem, regime)` is the protocol of any pair. `second_layer` of a trained network is
-    trained from 0, or "fixed" to 1 as in Theorem 3.
+    trained from 0, "fixed" to 1 as in Theorem 3, or "sum": fixed, and the network is f = Σσ(⟨w_i, x⟩) + c, not the
+    mean, with gradients of (f − y)² that nothing multiplies, as Saad and Solla 1995 have it. `rule` is how a trained
+    network steps: "plain", or "adam" (Kingma & Ba 2015), whose step sizes are a tenth of plain ones.
 
     >>> SGD(steps=1000).rate(0.01, 0), SGD(steps=1000).rate(0.01, 900)
     (0.01, 0.001)
@@ -59,7 +61,8 @@ class SGD(TrainingProtocol):
     step_sizes: tuple[float, ...] = (0.001, 0.002, 0.005, 0.01, 0.02, 0.03)
     decay: tuple[tuple[float, float], ...] = ((0.15, 10.0), (0.075, 15.0))
     test: int = 10_000
-    second_layer: Literal["trained", "fixed"] = "trained"
+    second_layer: Literal["trained", "fixed", "sum"] = "trained"
+    rule: Literal["plain", "adam"] = "plain"
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch", "test"):
@@ -69,8 +72,10 @@ class SGD(TrainingProtocol):
             must = f"be finite, and at most {_LARGEST:g}, which is more than any that converge"
             raise InvalidParameter.of("SGD", "step_sizes", must, f"{np.max(sizes):g}", _STEP_SIZES)
         object.__setattr__(self, "step_sizes", tuple(float(size) for size in sizes))
-        if self.second_layer not in ("trained", "fixed"):
-            raise InvalidParameter.of("SGD", "second_layer", 'be "trained" or "fixed"', repr(self.second_layer))
+        if self.second_layer not in ("trained", "fixed", "sum"):
+            raise InvalidParameter.of("SGD", "second_layer", 'be "trained", "fixed" or "sum"', repr(self.second_layer))
+        if self.rule not in ("plain", "adam"):
+            raise InvalidParameter.of("SGD", "rule", 'be "plain" or "adam"', repr(self.rule))
         must = "be pairs (last share of the steps, divisor), 0 ≤ share ≤ 1 and divisor > 0"
         try:
             pairs = tuple(tuple(pair) for pair in self.decay)

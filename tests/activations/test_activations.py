@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lazyscope import Activation, InvalidParameter, NotConverged, activation_names
 from lazyscope.numerics.quadrature import hermite_functions, panels, root_density
 
-SMOOTH = ["tanh", "erf", "sigmoid", "softplus", "gelu", "silu", "sin", "cos"]
+SMOOTH = ["tanh", "erf", "erf2", "sigmoid", "softplus", "gelu", "silu", "sin", "cos"]
 
 MP = {
     "square": lambda u: u**2,
@@ -24,6 +24,7 @@ MP = {
     "step": lambda u: mp.mpf(u > 0),
     "tanh": mp.tanh,
     "erf": mp.erf,
+    "erf2": lambda u: mp.erf(u / mp.sqrt(2)),
     "sigmoid": lambda u: 1 / (1 + mp.exp(-u)),
     "softplus": lambda u: mp.log1p(mp.exp(u)),
     "gelu": lambda u: u * mp.ncdf(u),

@@ -157,7 +157,7 @@ def test_help_tells_of_force(args, options):
 
 def test_no_command_writes_a_file_without_force_among_its_options():
     """Every option that is a file to write has --force beside it: what is not listed here is read."""
-    read = {"--B", "--delta", "--sigma", "data", "plan", "store", "--store"}
+    read = {"--folder", "--B", "--delta", "--sigma", "data", "plan", "store", "--store"}
 
     def walk(command, path):
         if isinstance(command, click.Group):

@@ -186,6 +186,19 @@ def test_the_best_ridge_on_the_command_line():
     assert said["results"][0]["data"]["ridge"] == best.ridge.values.tolist()
 
 
+def test_the_best_ridge_at_given_sizes_and_of_the_tangent_model():
+    words = ("--d", 12, "--noise", 0.5, "--width", "30,60", "--samples", 50, "--ridge", "optimal", "--json")
+    said = json.loads(run("limit", "harmonic", *words).stdout)
+    target = ls.HarmonicTarget(12, [0.0, 0.5, 0.5], noise=0.5)
+    best = ls.optimal_ridge(target, RELU, width=[30, 60], samples=50)
+    assert said["results"][0]["data"]["ridge"] == best.ridge.values.tolist()
+    said = json.loads(
+        run("limit", "linear", "--regime", "nt", "--noise", 2, "--psi2", "1,3", "--ridge", "optimal", "--json").stdout
+    )
+    best = ls.optimal_ridge(ls.LinearTarget(noise=2.0), ls.NeuralTangent("relu"), psi2=[1.0, 3.0])
+    assert said["results"][0]["data"]["ridge"] == best.ridge.values.tolist()
+
+
 @dataclass(frozen=True, eq=False)
 class Count(Measurement):
     """The smallest work there is: a subclass is all that a store needs to know."""

@@ -16,6 +16,7 @@ from lazyscope.experiments.dynamics.staircase import StaircasePreset
 from lazyscope.experiments.frame.experiment import Findings, compute
 from lazyscope.experiments.lazy.design import Dots, PanelsPreset
 from lazyscope.experiments.lazy.directions import DirectionsPreset
+from lazyscope.experiments.lazy.separation import SeparationPreset
 from lazyscope.experiments.margin.margin_equivalence import MarginEquivalencePreset
 from lazyscope.experiments.margin.max_margin import MaxMarginPreset
 from lazyscope.experiments.margin.separability import SeparabilityPreset
@@ -23,6 +24,7 @@ from lazyscope.experiments.ridge.digits import DigitsPreset
 from lazyscope.experiments.ridge.double_descent import DoubleDescentPreset
 from lazyscope.experiments.ridge.equivalence import EquivalencePreset
 from lazyscope.experiments.ridge.kernel_spectrum import SpectrumPreset
+from lazyscope.experiments.ridge.mnist import MnistPreset
 from lazyscope.experiments.ridge.ridge_snr import RidgeSnrPreset
 from lazyscope.experiments.ridge.wide_ridge import WideRidgePreset
 from lazyscope.experiments.sizes.bridge import BridgePreset
@@ -47,10 +49,30 @@ PANELS = PanelsPreset(
 )
 TINY = {
     **dict.fromkeys(("fig1", "fig2", "fig3", "fig-nondiagonal", "fig-activations"), PANELS),
+    "separation": SeparationPreset(
+        "tiny",
+        12,
+        3,
+        ratios=(0.5, 1.0),
+        dimensions=(16, 32, 64),
+        trained=12,
+        protocol=SGD(steps=4000, batch=100, step_sizes=(0.01,), test=2000, rule="adam"),
+    ),
     "double-descent": DoubleDescentPreset("tiny", d=20, ratios=(0.2, 0.6, 1.0, 2.0), draws=6),
     "ridge-snr": RidgeSnrPreset("tiny", d=20, ratios=(1.0, 3.0), draws=6),
     "wide-ridge": WideRidgePreset("tiny", d=20, ratios=(0.2, 1.0, 4.0), draws=6),
     "equivalence": EquivalencePreset("tiny", (10, 20), (6, 6), ratios=(0.3, 1.0, 2.0)),
+    "mnist": MnistPreset(
+        "tiny",
+        draws=2,
+        pools=2,
+        pool=300,
+        samples=(60, 120),
+        ridges=(1e-2, 1.0),
+        features=(20, 120, 400),
+        tangent=(4, 100),
+        source="digits",
+    ),
     "digits": DigitsPreset("tiny", draws=3, samples=120, features=(20, 60, 115, 120, 300), network=(1, 2, 3, 5, 16)),
     "degrees": DegreesPreset("tiny", (12, 60), 100, 12, (75,), dimensions=(30, 1000), points=17),
     "scaling-laws": ScalingPreset(

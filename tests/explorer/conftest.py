@@ -27,6 +27,7 @@ STATES = [
     ("degrees", {"e1": 0.0, "e2": 0.0, "noise": 0.0}),
     ("margin", {"axis": "psi2", "link": "probit", "activation": "erf"}),
     ("beyond", {"activation": "tanh", "alpha": 0.4, "d": 6}),
+    ("data", {"data": "breast_cancer", "activation": "erf", "samples": 3000, "ridge": 0.0, "log": False}),
 ]
 
 

@@ -18,6 +18,7 @@ SHOTS = [
     ("any-degree", "#degrees?dots=true", DESK, "light"),
     ("max-margin", "#margin?dots=true", DESK, "dark"),
     ("beyond-linear", "#beyond?dots=true", DESK, "light"),
+    ("your-data", "#data?ridge=0.001&width=100&samples=300&dots=true", DESK, "light"),
     ("samples", "#beyond?what=samples&draws=2&dots=true", DESK, "light"),
     ("projector", "#descent?axis=ridge&psi1=10&noise=1&dots=true", PROJECTOR, "light"),
     ("phone", "#quadratic?levels=0,0,0,0,0,0,0,3", PHONE, "light"),

@@ -83,6 +83,7 @@ COMMANDS = [
     ("margin", {"psi2": 1.0}, "margin"),
     ("degrees", {"e3": 0.1, "activation": "relu2", "ridge": 0.1}, "risk against N"),
     ("degrees", {"regime": "nt", "infinite": True}, "risk against n"),
+    ("data", {"ridge": 0.5, "samples": 90}, "against N"),
 ]
 
 
@@ -107,7 +108,11 @@ def test_the_command_of_an_answer_prints_its_numbers(client, view, state, name, 
     document = json.loads(output(answer["command"] + " --json"))
     line = next(line for line in answer["lines"] if line["name"] == name)
     regime = next((one for one in document["results"] if one["regime"] == name), document["results"][0])
-    values = np.sort(np.unique(np.ravel(regime["data"].get(name, regime["data"]["risk"])).astype(float)))
+    values = np.sort(
+        np.unique(
+            np.ravel(regime["data"].get(name, regime["data"]["share" if view == "data" else "risk"])).astype(float)
+        )
+    )
     shown = np.sort(np.unique(np.array(line["y"], dtype=float)))
     np.testing.assert_allclose(shown, values, rtol=1e-10, atol=1e-13)
 
@@ -125,7 +130,15 @@ def test_the_schema_names_every_endpoint_and_parameter(client):
 
 def test_views_describe_controls_that_their_states_accept(client):
     listed = ViewList.model_validate(client.get("/api/views").json())
-    assert [view.name for view in listed.views] == ["quadratic", "mixture", "descent", "degrees", "margin", "beyond"]
+    assert [view.name for view in listed.views] == [
+        "quadratic",
+        "mixture",
+        "descent",
+        "degrees",
+        "margin",
+        "beyond",
+        "data",
+    ]
     for view in listed.views:
         state = VIEWS[view.name].state
         assert view.text.count(". ") + 1 == 2, f"{view.name} explains itself in two sentences"
@@ -154,6 +167,10 @@ BAD = [
     ("limit/degrees", {"regime": "nt", "activation": "sign"}, "derivative"),
     ("limit/margin", {"link": "callable"}, "link"),
     ("limit/beyond", {"activation": "relu"}, "derivative"),
+    ("limit/data", {"data": "/etc/passwd"}, "data"),
+    ("limit/data", {"data": "0123456789abcdef"}, "Choose its file again"),
+    ("limit/data", {"target": "nonsense"}, "name a column"),
+    ("limit/data", {"ridge": "101"}, "ridge"),
 ]
 
 

@@ -23,8 +23,9 @@ SLIDERS = {
     "degrees": "e2",
     "margin": "signal",
     "beyond": "alpha",
+    "data": "ridge",
 }
-LINES = {"quadratic": 3, "mixture": 4, "descent": 4, "degrees": 4, "margin": 3, "beyond": 3}
+LINES = {"quadratic": 3, "mixture": 4, "descent": 4, "degrees": 4, "margin": 3, "beyond": 3, "data": 3}
 
 
 class Page:
@@ -366,7 +367,7 @@ def test_it_can_be_read_on_a_phone_and_on_a_projector_in_light_and_dark(page, sc
     tab.emulate_media(color_scheme=scheme)
     tab.set_viewport_size({"width": size[0], "height": size[1]})
     try:
-        for view in ("quadratic", "margin", "degrees"):
+        for view in ("quadratic", "margin", "degrees", "data"):
             page.open(f"#{view}")
             assert tab.get_attribute("html", "data-theme") == scheme
             assert tab.evaluate("document.scrollingElement.scrollWidth <= innerWidth")

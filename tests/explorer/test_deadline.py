@@ -15,6 +15,7 @@ from lazyscope.explorer.deadline import Timely, configured
 from lazyscope.explorer.server import bind
 
 GET = b"GET /api/views HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+TABLE = b"POST /api/tables?name=a.csv HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 19000000\r\n\r\n"
 POST = (
     b"POST /api/simulate HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
 )
@@ -91,7 +92,7 @@ def test_a_silent_connection_is_closed_without_a_word(connection):
     assert connection.transport.written == b""
 
 
-@pytest.mark.parametrize("sent", [b"G", GET[:-2], POST, POST + b"{", POST + 99 * b" "])
+@pytest.mark.parametrize("sent", [b"G", GET[:-2], POST, POST + b"{", POST + 99 * b" ", TABLE + b"a,b\n"])
 def test_half_a_request_is_refused_when_its_time_is_over(connection, sent):
     (timer,) = connection.loop.running
     for byte in sent:  # a byte now and then does not prolong it
@@ -184,7 +185,7 @@ def test_half_sent_requests_are_closed_and_the_others_are_served():
     async def scenario():
         async with serving(Impatient) as (server, address):
             opened = []
-            for sent in (b"", b"GET", GET[:-1], POST, POST + b"{"):
+            for sent in (b"", b"GET", GET[:-1], POST, POST + b"{", TABLE + 100_000 * b"1,2\n"):
                 reader, writer = await asyncio.open_connection(*address)
                 writer.write(sent)
                 opened.append((sent, reader, writer))

@@ -44,6 +44,7 @@ def test_the_file_works_with_the_network_off(file, browser, client):
         page.until(lambda view=view: page.query().startswith(view))
         page.drawn()
         assert len(page.paths()) >= LINES[view]
+        assert ("needs the server" in page.tab.inner_text("#controls")) == (view == "data")  # a file of one's own
         before, drawn = page.traces(), page.query()
         page.tab.focus(f"#c-{slider}")
         at_end = page.tab.input_value(f"#c-{slider}") == "1"

@@ -10,6 +10,7 @@ from lazyscope.activations import named
 from lazyscope.activations.named import Definition
 from lazyscope.evidence import registry
 from lazyscope.evidence.claim import at_ratios
+from lazyscope.limits.spectral import harmonic
 from lazyscope.runs import contract
 
 KEY = "limit/QuadraticTarget/NeuralTangent/neural-tangent"
@@ -69,6 +70,25 @@ def test_a_wrong_number_is_found(mistake):
 def test_a_wrong_declaration_is_found(changes, said):
     with pytest.raises((AssertionError, ls.InvalidParameter), match=said):
         contract.check(registered(**changes))
+
+
+@pytest.mark.parametrize(("factor", "wrong"), [(1.0, False), (0.85, True)])
+def test_a_wrong_factor_of_a_theorem_at_given_sizes_is_found(factor, wrong):
+    """15 per cent at N = 80, n = 200: nine standard errors of 40 draws."""
+    pair = {claim.fidelity: claim for claim in ls.claims() if claim.title == "random features, every degree"}
+
+    def mistaken(problem, regime, *sizes):
+        return {"risk": factor * harmonic.random_features(problem, regime, *sizes)["risk"]}
+
+    changes = {"title": "with a mistake", "method": "mistaken"}
+    ls.register(replace(pair["simulate"], **changes))
+    claim = replace(pair["limit"], compute=at_ratios(mistaken), dims={}, **changes)
+    ls.register(claim)
+    if not wrong:
+        contract.check(claim)
+        return
+    with pytest.raises(AssertionError, match="simulations are"):
+        contract.check(claim)
 
 
 def test_a_claim_that_is_never_asked_is_found():

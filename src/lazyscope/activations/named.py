@@ -88,6 +88,9 @@ NAMED: dict[str, Definition] = {
     "step": Definition("1{u > 0}", _positive, None, (0.0,), 0, Rectified(power=0, parity=0)),
     "tanh": Definition("tanh(u)", np.tanh, lambda u: 1.0 - np.tanh(u) ** 2, settles=20.0),
     "erf": Definition("erf(u)", _erf, lambda u: 2.0 / sqrt(np.pi) * np.exp(-u * u), settles=7.0),
+    "erf2": Definition(
+        "erf(u/√2)", lambda u: _erf(u / sqrt(2.0)), lambda u: sqrt(2.0 / np.pi) * np.exp(-0.5 * u * u), settles=10.0
+    ),
     "sigmoid": Definition("1/(1 + e⁻ᵘ)", _sigmoid, lambda u: _sigmoid(u) * _sigmoid(-u), settles=38.0),
     "softplus": Definition("log(1 + eᵘ)", lambda u: np.logaddexp(0.0, u), _sigmoid, settles=38.0),
     "gelu": Definition(

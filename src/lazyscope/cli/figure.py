@@ -22,6 +22,11 @@ _OWNER = "lazyscope figure"
 )  # fmt: skip
 @click.option("--width", help="Simulate at these N instead: numbers or ranges with commas, as in exact --width.")
 @click.option("--workers", type=int, help="Processes; all cores by default. The numbers do not depend on it.")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    help="Of mnist: a folder with its four IDX files; else OpenML is asked.",
+)
 @click.option("--fresh", is_flag=True, help="Compute anew what the shipped reference runs have, in a store of its own.")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True,
@@ -36,6 +41,7 @@ def figure(
     preset: str,
     width: str | None,
     workers: int | None,
+    folder: Path | None,
     fresh: bool,
     out: Path,
     force: bool,
@@ -64,6 +70,7 @@ def figure(
             raise InvalidParameter.of(_OWNER, option, must, "it")
     if width is not None and chosen.at_widths is not None:
         size = chosen.at_widths(size, _widths(width))
+    _data_folder(chosen, folder)
     _folder(out, chosen.name, preset, force)
     _make(ctx, chosen, preset, size, out, workers, fresh)
 
@@ -89,6 +96,14 @@ def _make(ctx: click.Context, chosen: Any, preset: str, size: Any, out: Path, wo
         console().print(line, soft_wrap=True, markup=False, highlight=False)
     for path in paths:
         click.echo(f"wrote {path}", err=True)
+
+
+def _data_folder(chosen: Any, folder: Path | None) -> None:
+    """See that the data of a figure are there, for those that read any."""
+    if chosen.locate is not None:
+        chosen.locate(folder)
+    elif folder is not None:
+        raise InvalidParameter.of(_OWNER, "--folder", f"be left out: {chosen.name} reads no data", folder)
 
 
 def _widths(text: str) -> list[float]:

@@ -26,6 +26,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.limits.mixture",
         "lazyscope.limits.multi_index",
         "lazyscope.limits.joint",
+        "lazyscope.limits.sgd.order_parameters.claim",
         "lazyscope.limits.ridge.regression",
         "lazyscope.limits.margin.classifier",
         "lazyscope.limits.spectral.harmonic",

@@ -3,6 +3,7 @@
     GET  /api/views                      what there is: controls, bounds, presets, explanations
     GET  /api/limit/<view>?<state>       the lines of a state, at once
     GET  /api/exact/<view>?<state>       its dots without sampling noise, when they are computed
+    POST /api/tables?name=<file>         a CSV or NPZ file of the user's, which views then name by a key
     POST /api/simulate                   dots as a job: exact, simulated or both
     GET  /api/jobs/<job>/events          what a job has to say (server-sent events); leaving cancels it
     DELETE /api/jobs/<job>               cancel a job
@@ -32,10 +33,12 @@ from starlette.exceptions import HTTPException
 from lazyscope import __version__
 from lazyscope.errors import LazyscopeError
 from lazyscope.explorer import pages
-from lazyscope.explorer.guard import LOOPBACK, Guard
+from lazyscope.explorer.guard import LOOPBACK, TABLES, Guard
 from lazyscope.explorer.jobs import Bounds, Job, Jobs, TooManyJobs
-from lazyscope.explorer.schemas import Accepted, Answer, Cancelled, DotsAnswer, Problem, Record, ViewList
+from lazyscope.explorer.schemas import Accepted, Answer, Cancelled, DotsAnswer, Problem, Record, TableRecord, ViewList
 from lazyscope.explorer.stream import EventStream
+from lazyscope.explorer.tables.process import Reader
+from lazyscope.explorer.tables.shelf import SHELF, here
 from lazyscope.explorer.views import VIEWS
 from lazyscope.explorer.views.base import Drawn, State, View
 from lazyscope.explorer.views.calls import Plan
@@ -46,6 +49,7 @@ _COMPUTING = 2  # lines computed at once: more threads would only fight for the 
 _REFUSED: dict[int | str, dict[str, Any]] = {
     400: {"model": Problem, "description": "No HTTP, or a body that is no JSON"},
     403: {"model": Problem, "description": "Not this server's page"},
+    411: {"model": Problem, "description": "A table of unknown length"},
     413: {"model": Problem, "description": "A body that is too large"},
     414: {"model": Problem, "description": "A query that is too long"},
     422: {"model": Problem, "description": "A parameter out of bounds, or outside a theorem's hypotheses"},
@@ -63,8 +67,13 @@ def create_app(bounds: Bounds | None = None, hosts: tuple[str, ...] | None = LOO
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.jobs = Jobs(bounds)
         app.state.limiter = anyio.CapacityLimiter(_COMPUTING)
+        app.state.patient = anyio.CapacityLimiter(_COMPUTING)
+        SHELF.read = reader = Reader()
         yield
+        SHELF.read = here
+        await run_sync(reader.close)
         await app.state.jobs.close()
+        SHELF.close()
 
     app = FastAPI(
         title="lazyscope explorer",
@@ -80,6 +89,7 @@ def create_app(bounds: Bounds | None = None, hosts: tuple[str, ...] | None = LOO
     app.get("/api/views", summary="All views")(_views)
     for view in VIEWS.values():
         _add_view(app, view)
+    _add_tables(app)
     _add_jobs(app)
     pages.add(app)
     return app
@@ -122,7 +132,7 @@ def _add_view(app: FastAPI, view: View) -> None:
     answers = Answers()
 
     async def limit(request: Request, state: Any) -> Response:
-        body = await answers.of(view, state, request.app.state.limiter)
+        body = await answers.of(view, state, _limiter(request, view))
         return Response(body, media_type="application/json")
 
     async def exact(request: Request, state: Any) -> DotsAnswer:
@@ -141,6 +151,12 @@ def _add_view(app: FastAPI, view: View) -> None:
             response_model=None,
             responses={200: {"model": model}, **_REFUSED, **({} if name == "limit" else _BUSY)},
         )(endpoint)
+
+
+def _limiter(request: Request, view: View) -> anyio.CapacityLimiter:
+    """Return the threads that a view's lines are computed in."""
+    limiter: anyio.CapacityLimiter = request.app.state.patient if view.long else request.app.state.limiter
+    return limiter
 
 
 async def _dots(request: Request, view: View, state: State, fidelity: Drawn) -> DotsAnswer:
@@ -171,12 +187,40 @@ async def _gone(request: Request, then: Callable[[], Any]) -> None:
 
 async def _planned(request: Request, view: View, state: State, fidelities: list[Drawn]) -> list[Plan]:
     """Return what would be computed: refuses at once what a worker would refuse later."""
-    limiter = request.app.state.limiter
+    limiter = _limiter(request, view)
     return [await run_sync(view.plan, state, name, limiter=limiter) for name in fidelities if name in view.fidelities]
 
 
 def _order(view: View, state: State, fidelities: list[Drawn]) -> dict[str, Any]:
-    return {"view": view.name, "state": state.model_dump(), "fidelities": list(fidelities)}
+    shelf = None if SHELF.folder is None else str(SHELF.folder)
+    return {"view": view.name, "state": state.model_dump(), "fidelities": list(fidelities), "shelf": shelf}
+
+
+# -- tables --------------------------------------------------------------------------------------------------
+
+
+def _add_tables(app: FastAPI) -> None:
+    """Add the endpoint that takes a user's file."""
+    body = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+
+    @app.post(
+        TABLES,
+        status_code=201,
+        summary="Bring a table",
+        responses={**_REFUSED, 429: {"model": Problem, "description": "Too many tables at once"}},
+        openapi_extra={"requestBody": {"required": True, **body}},
+    )
+    async def table(
+        request: Request,
+        name: Annotated[str, Query(min_length=1, max_length=200, description="The file's name, for its ending.")],
+    ) -> TableRecord:
+        """Keep a CSV or NPZ file, whose bytes are the body, in this server's memory, and say what it has.
+
+        Nothing in it is unpickled. A few files are kept, the oldest forgotten.
+        """
+        content = await request.body()
+        key, called, found = await run_sync(SHELF.add, name, content, limiter=request.app.state.patient)
+        return TableRecord(data=key, name=called, rows=found.rows, columns=list(found.columns), target=found.target)
 
 
 # -- jobs ----------------------------------------------------------------------------------------------------

@@ -119,7 +119,7 @@ def _view(view: View) -> dict[str, Any]:
 def _control(view: View, control: Control) -> dict[str, Any]:
     stops = list(view.export[control.name])
     shown = control.model_dump()
-    if control.kind == "choice":
+    if control.kind in ("choice", "file"):
         named = dict(zip(control.choices or (), control.names or control.choices or (), strict=True))
         shown |= {"choices": stops, "names": [named[str(stop)] for stop in stops]}
     else:

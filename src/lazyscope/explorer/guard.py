@@ -6,6 +6,8 @@ import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
+from lazyscope.explorer.tables.reading import MOST_BYTES
+
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -14,6 +16,9 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 LONGEST_QUERY = 2000
 LARGEST_BODY = 16_384
+LARGEST_TABLE = MOST_BYTES
+TABLES = "/api/tables"
+_SENT = 2  # tables at once
 
 # Everything from this server and nothing from elsewhere. Plotly writes style attributes, hence the one exception;
 # pictures are made in the page, hence data: and blob:.
@@ -38,6 +43,7 @@ class Guard:
 
     def __init__(self, app: App, hosts: tuple[str, ...] | None = LOOPBACK) -> None:
         self.app, self.hosts = app, hosts
+        self._sent = 0
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
@@ -53,13 +59,34 @@ class Guard:
         headers = dict(scope["headers"])
         refusal = self._refusal(scope, headers)
         if refusal is None and scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
-            receive, fits = await _bounded(receive)
+            if scope["path"] == TABLES:
+                await self._table(scope, headers, receive, dressed)
+                return
+            receive, fits = await _bounded(receive, LARGEST_BODY)
             if not fits:
                 refusal = (413, f"The body must be at most {LARGEST_BODY} bytes.")
         if refusal is not None:
             await _refuse(dressed, *refusal)
             return
         await self.app(scope, receive, dressed)
+
+    async def _table(self, scope: Message, headers: dict[bytes, bytes], receive: Receive, send: Send) -> None:
+        """Let a file in, one that says its size and is small enough, while few others are on their way."""
+        said = headers.get(b"content-length", b"")
+        if not said.isdigit():
+            await _refuse(send, 411, "A table must say its length beforehand.")
+        elif int(said) > LARGEST_TABLE:
+            got = f"{int(said) / 1e6:,.1f}"
+            await _refuse(send, 413, f"A table must have at most {LARGEST_TABLE / 1e6:g} MB. Got {got} MB instead.")
+        elif self._sent >= _SENT:
+            await _refuse(send, 429, f"{_SENT} tables are being sent already. Wait for one of them.")
+        else:
+            self._sent += 1
+            try:
+                receive, _ = await _bounded(receive, LARGEST_TABLE)
+                await self.app(scope, receive, send)
+            finally:
+                self._sent -= 1
 
     def _refusal(self, scope: Message, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         host = headers.get(b"host", b"").decode("latin-1").lower()
@@ -76,11 +103,11 @@ class Guard:
         return None
 
 
-async def _bounded(receive: Receive) -> tuple[Receive, bool]:
+async def _bounded(receive: Receive, most: int) -> tuple[Receive, bool]:
     """Read a body while it is small; return what gives it once more, and whether that was all of it."""
     parts: list[Message] = []
     size, more = 0, True
-    while more and size <= LARGEST_BODY:
+    while more and size <= most:
         message = await receive()
         parts.append(message)
         size += len(message.get("body", b""))
@@ -89,7 +116,7 @@ async def _bounded(receive: Receive) -> tuple[Receive, bool]:
     async def again() -> Message:
         return parts.pop(0) if parts else await receive()
 
-    return again, size <= LARGEST_BODY
+    return again, size <= most
 
 
 async def _refuse(send: Send, status: int, error: str) -> None:

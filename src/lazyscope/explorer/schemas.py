@@ -38,6 +38,8 @@ class Line(Record):
     x: list[float | None]
     y: list[float | None]
     claim: str = Field(description="key of the claim behind it")
+    low: list[float | None] | None = Field(None, description="lower end of its band, where it has one")
+    high: list[float | None] | None = Field(None, description="upper end of its band")
 
 
 class Note(Record):
@@ -62,6 +64,16 @@ class Axis(Record):
     range: tuple[float, float] | None = Field(description="null where the numbers decide")
 
 
+class TableRecord(Record):
+    """A table that a page may ask about: an example, or a file that was sent."""
+
+    data: str = Field(description="its key, for the state of the view")
+    name: str
+    rows: int
+    columns: list[str]
+    target: str = Field(description="the column that is predicted, or the likeliest")
+
+
 class Answer(Record):
     """The lines of a view at one state, the claims behind them, and what makes them again."""
 
@@ -76,6 +88,8 @@ class Answer(Record):
     arguments: dict[str, str | float | int | bool]
     command: str = Field(description="command line that prints the same numbers")
     python: str = Field(description="Python that computes the same numbers")
+    reading: str | None = Field(None, description="the current point in words; null where the lines say it")
+    table: TableRecord | None = Field(None, description="the table behind it, if it is one")
 
 
 class Dots(Record):
@@ -133,7 +147,7 @@ class Control(Record):
     name: str
     label: str
     help: str
-    kind: Literal["linear", "log", "choice", "switch", "levels"]
+    kind: Literal["linear", "log", "choice", "switch", "levels", "file", "column"]
     group: str
     default: str | float | int | bool
     low: float | None = None
@@ -143,6 +157,7 @@ class Control(Record):
     choices: list[str] | None = None
     names: list[str] | None = Field(None, description="what the choices are called in the page")
     when: dict[str, str | bool] | None = Field(None, description="the choices under which it has an effect")
+    largest: int | None = Field(None, description="bytes of a file at most")
     paper: str | None = Field(None, description="levels to show while the spectrum is the paper's own draw")
 
 

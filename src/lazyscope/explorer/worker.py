@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import IO, Any
 
 Say = Callable[[str, dict[str, Any]], None]
@@ -104,9 +105,12 @@ def main() -> None:
     jobs: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=(sys.stdin, jobs), daemon=True).start()
     _warm_up()
+    from lazyscope.explorer.tables.shelf import SHELF
+
     while True:
         job = json.loads(jobs.get())
         try:
+            SHELF.folder = None if job.get("shelf") is None else Path(job["shelf"])
             compute(job["view"], job["state"], job["fidelities"], say)
         except MemoryError:
             say("error", {"error": "Out of memory. Use a smaller d or fewer draws."})

@@ -41,6 +41,20 @@ LAZINESS = -1.0
 """Exponent of the output scale α in how far weights and kernel move at the lazy end (Montanari 2019)."""
 
 
+def cubic_share(parameters: int, d: int) -> float:
+    """Return the most that a class with isotropic weights can learn of a cubic function of one direction, in the mean.
+
+    Of he₃(⟨u, x⟩) the part 3/(d + 2) is ⟨u, x⟩ times a function of ‖x‖. The rest is a spherical harmonic of degree 3,
+    one of B(d, 3) = (d + 4)d(d − 1)/6; turned at random, its projection on a space of so many parameters has the mean
+    parameters/B at most.
+
+    >>> round(cubic_share(100, 100), 3), round(cubic_share(100 * 100, 100), 3)
+    (0.03, 0.088)
+    """
+    harmonics = (d + 4) * d * (d - 1) / 6.0
+    return 3.0 / (d + 2.0) + min(1.0, parameters / harmonics)
+
+
 def higher_order(k: int, randomized: bool) -> FloatArray:
     """Return the exponents of m that §6.1 declares for f^{(1)} … f^{(k)}, and its bound for what follows.
 

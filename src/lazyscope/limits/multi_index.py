@@ -1,4 +1,4 @@
-"""A function of one direction at N ~ d: random features learn its linear part alone, NT its quadratic part alone.
+"""A function of a few directions at N ~ d: random features learn its linear part alone, NT its quadratic part alone.
 
 Ghorbani et al. 2019, §1 ("RF learns only linear, NT only quadratic functions"): the parts of degree ≥ 3 need N ~ d² and
 more, whatever the lazy regime.
@@ -30,7 +30,7 @@ def random_features(problem: MultiIndex, regime: RandomFeatures, rho: FloatArray
         R = 1 − (h₁²/E h²) λ₁²ψ/(1 + λ₁²ψ),      ψ from Eq. 9 with dΓ = I.
 
     U = E σσᵀ is λ₁²WWᵀ + λ̃I up to a vanishing part, ψ = lim Tr(U⁻¹)/d, and the linear part has V = λ₁h₁Wu. The
-    quadratic part, B ∝ uuᵀ, has overlap d⟨Γ,B⟩²/‖B‖² = 1/d with isotropic weights: Theorem 1 gives it the risk 1.
+    quadratic part, B of rank r, has overlap d⟨Γ,B⟩²/‖B‖² ≤ r/d with isotropic weights: Theorem 1 gives it the risk 1.
     """
     sigma = regime.activation
     point = solve(rho, sigma.lambda_tilde, sigma.lambda_k(1), np.ones(1))
@@ -40,7 +40,7 @@ def random_features(problem: MultiIndex, regime: RandomFeatures, rho: FloatArray
 
 
 def neural_tangent(problem: MultiIndex, regime: NeuralTangent, rho: FloatArray) -> dict[str, FloatArray]:
-    """Theorem 2 for B ∝ uuᵀ, whose Tr(B)²/(d‖B‖²) = 1/d vanishes: R = 1 − (h₂²/E h²)(1 − (1−ρ)₊²), for σ = u²."""
+    """Theorem 2 for B of rank r, whose Tr(B)²/(d‖B‖²) ≤ r/d vanishes: R = 1 − (h₂²/E h²)(1 − (1−ρ)₊²), for σ = u²."""
     if not regime.activation.is_square:
         raise NoTheorem.of("Theorem 2", "σ(u) = u²", regime.activation.name, "Use exact or simulate.")
     return {"risk": 1.0 - _share(problem, 2) * (1.0 - missed_by_tangent(rho, 0.0))}
@@ -51,7 +51,7 @@ def bayes(problem: MultiIndex, regime: Bayes) -> dict[str, FloatArray]:
     return {"risk": np.zeros(())}
 
 
-_DATA = "x ~ N(0, I), y = h(⟨u, x⟩) + ε, n = ∞"
+_DATA = "x ~ N(0, I), y = h(⟨u₁, x⟩, …, ⟨u_r, x⟩) + ε, n = ∞"
 _PROPORTIONAL = "N, d → ∞ with N/d → ρ"
 _claim = partial(
     Claim, fidelity="limit", problem=MultiIndex, citations=("ghorbani2019limitations",), arguments=("rho",)

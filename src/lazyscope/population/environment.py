@@ -16,7 +16,7 @@ import numpy as np
 
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
-from lazyscope.errors import NotConverged
+from lazyscope.errors import NotConverged, NoTheorem
 from lazyscope.numerics import matrices
 from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, QuadraticTarget
 
@@ -62,7 +62,15 @@ def _(problem: GaussianMixture) -> tuple[Environment, ...]:
 
 @environments.register
 def _(problem: MultiIndex) -> tuple[Environment, ...]:
+    one_index(problem)
     return (Environment(1.0, np.ones(problem.d), 0.0, index=problem),)
+
+
+def one_index(problem: MultiIndex) -> None:
+    """Refuse a function of several directions."""
+    if problem.indices > 1:
+        needs = "a function of one direction, indices = 1"
+        raise NoTheorem.of("exact", needs, f"{problem.indices} indices", "Use simulate.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.evidence.claim import Claim, at_width, exponential_quantiles, square_activation, three_levels
 from lazyscope.numerics import matrices
 from lazyscope.numerics.krylov import solve
+from lazyscope.population.environment import one_index
 from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, QuadraticTarget
 from lazyscope.regimes import NeuralTangent
 
@@ -38,6 +39,7 @@ def learnt_form(problem: QuadraticTarget, regime: NeuralTangent, W: FloatArray) 
 
 def one_direction(problem: MultiIndex, regime: NeuralTangent, width: int, rng: np.random.Generator) -> dict[str, float]:
     """R = 1 − (h₂²/E h²)(1 − ‖P⊥u‖⁴): the class has quadratic functions alone, and that part of h has B ∝ uuᵀ."""
+    one_index(problem)
     basis, rank = _rotation(problem, weights_of(problem, regime, width, rng))
     off = problem.u @ basis[:, rank:]
     quadratic_part = float(np.append(problem.energies, [0.0, 0.0])[2]) / problem.energy

@@ -88,10 +88,11 @@ def _table(whole: Run, name: str, numbers: Sequence[int], runs: Sequence[Run], r
     tail = first.shape[first.ndim - len(own) :]
     shape = (*(len(sizes[size]) for size in looped), len(numbers), *(len(sizes[size]) for size in arrays), *tail)
     table = np.empty(shape, dtype=first.dtype)
+    places = {size: {value: k for k, value in enumerate(sizes[size])} for size in (*looped, *arrays)}
     for run, row in zip(runs, rows, strict=True):
-        at = [[sizes[size].index(value) for value in run.sizes[size]] for size in looped]
+        at = [[places[size][value] for value in run.sizes[size]] for size in looped]
         at.append([numbers.index(run.number)])
-        at += [[sizes[size].index(value) for value in run.sizes[size]] for size in arrays]
+        at += [[places[size][value] for value in run.sizes[size]] for size in arrays]
         place = np.ix_(*at)
         table[place] = row[name].reshape(*(len(axis) for axis in at), *tail)
     return (*looped, "draw", *arrays, *own), table

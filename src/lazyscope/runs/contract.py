@@ -28,6 +28,7 @@ SIMULATED_DIMENSIONS = (25, 50, 100, 200)
 DRAWS = 40
 # Where a claim is asked: off the threshold and with a ridge, so that all is finite; trained for a short time only.
 RATIOS = {"rho": 0.5, "psi1": 4.0, "psi2": 2.0, "ridge": 0.1, "width": 12, "samples": 100}
+GIVEN = {"width": 80, "samples": 200}  # where a theorem that takes no limit is held to simulations
 _SHORT: dict[Any, dict[str, Any]] = {
     SGD: {"protocol": SGD(steps=200, step_sizes=(0.01,))},
     ParticleDescent: {"width": 8, "samples": 500, "protocol": ParticleDescent(steps=100)},
@@ -119,8 +120,9 @@ def check_rate(claim: Claim) -> None:
     if "samples" in claim.arguments:
         _check_at_sizes(claim)
         return
-    fidelity: Fidelity = "simulate" if is_open(claim) else "exact"
-    dimensions = claim.dimensions or (SIMULATED_DIMENSIONS if is_open(claim) else DIMENSIONS)
+    simulated = is_open(claim) or "times" in claim.arguments
+    fidelity: Fidelity = "simulate" if simulated else "exact"
+    dimensions = claim.dimensions or (SIMULATED_DIMENSIONS if simulated else DIMENSIONS)
     try:
         others = [find(fidelity, *claim.example(d), claim.method if is_open(claim) else None) for d in dimensions]
     except LazyscopeError as error:
@@ -133,7 +135,10 @@ def check_rate(claim: Claim) -> None:
         return
     distance = []
     for d, limit, other in zip(dimensions, limits, others, strict=True):
-        result = evaluate(other, d, draws=DRAWS, seed=1, instance=claim.example(d))
+        if "times" in claim.arguments:
+            result = _trained_for(claim, d)
+        else:
+            result = evaluate(other, d, draws=DRAWS, seed=1, instance=claim.example(d))
         risks = (result.risk_draws if "risk_draws" in result else result.risk).values
         distance.append(np.sqrt(np.mean((risks - limit) ** 2)))
     x = np.log(dimensions) - np.mean(np.log(dimensions))
@@ -144,20 +149,34 @@ def check_rate(claim: Claim) -> None:
     _must(abs(slope + claim.rate) < tolerance, claim, f"measured d^{slope:.2f}, declared d^-{claim.rate}")
 
 
+def _trained_for(claim: Claim, d: int) -> xr.Dataset:
+    """Return draws of one-pass SGD in d dimensions, t·d steps of η/d: what a theorem along time is the limit of."""
+    problem, regime = claim.example(d)
+    steps, rate = round(claim.sizes["times"] * d), claim.sizes["step_size"] / (2.0 * d)
+    protocol = SGD(steps=steps, batch=1, step_sizes=(rate,), decay=(), second_layer="sum")
+    return verbs.simulate(problem, regime, width=int(claim.sizes["width"]), draws=DRAWS, seed=1, protocol=protocol)
+
+
 def _check_at_sizes(claim: Claim) -> None:
-    """Check a theorem that takes no limit against simulations at the same sizes, where there are any."""
+    """Check a theorem that takes no limit against simulations at the same sizes, where there are any.
+
+    Such a theorem has a relative error that falls with the sizes: for deterministic equivalents one draw scatters like
+    the root of 1/min(n, N) around them (Defilippis et al. 2024, Theorem 3.3), which the standard error measures. The
+    mean over draws lies at a distance of order 1/min(n, N), for which nothing is allowed here: at these sizes it is a
+    fraction of the standard error of 40 draws. Over the 78 points of `tests/validation/test_every_size.py`, each of 16
+    to 200 draws at sizes from 50 on, the mean of z is within ±0.5.
+    """
     problem, regime = claim.example(24)
-    sizes: dict[str, Any] = {name: (RATIOS | {**claim.sizes})[name] for name in claim.arguments}
+    sizes: dict[str, Any] = {name: (RATIOS | GIVEN | {**claim.sizes})[name] for name in claim.arguments}
     try:
         find("simulate", problem, regime, claim.method)
     except LazyscopeError:
         return
     if not np.isfinite(sizes["width"]):
-        return  # a network of finite width lies above
+        return  # no network has that width
     simulated = verbs.simulate(problem, regime, method=claim.method, draws=DRAWS, seed=1, **sizes)
-    theory = float(evaluate(claim, 24).risk)
-    # the mean over draws lies at a relative distance of order 1/(the smaller size)
-    allowed = 4.0 * float(simulated.stderr) + theory / min(sizes["width"], sizes["samples"])
+    theory = float(verbs.limit(problem, regime, method=claim.method, **sizes).risk)
+    allowed = 4.0 * float(simulated.stderr)
     away = abs(float(simulated.risk) - theory)
     _must(away < allowed, claim, f"simulations are {away:.2g} away, {allowed:.2g} are allowed")
 

@@ -26,6 +26,8 @@ _ADVICE = {
     "psi2": "Pass n/d, for example psi2=3, a sequence of values, or inf.",
     "width": "Pass N, for example width=450.",
     "samples": "Pass n, for example samples=1000.",
+    "times": "Pass steps/d, for example times=[1, 10, 100].",
+    "step_size": "Pass η, for example step_size=0.5; 0 is the limit η → 0.",
     "ridge": "Pass λ, for example ridge=0.1 or a sequence of values; 0 is the ridgeless limit.",
 }
 
@@ -99,7 +101,7 @@ def _checked(fidelity: Fidelity, problem: Problem, name: str, value: Any) -> Any
 
     if name == "d":
         return np.asarray(dimension_of(problem, value, fidelity))
-    if name == "ridge":
+    if name in ("ridge", "times", "step_size"):
         return non_negative_numbers(value, fidelity, name, _ADVICE[name])
     if fidelity == "limit":
         return positive_numbers(value, fidelity, name, _ADVICE.get(name, ""))
@@ -130,6 +132,8 @@ def limit(
     width: Any = None,
     samples: Any = None,
     ridge: Any = None,
+    times: Any = None,
+    step_size: Any = None,
     method: str | None = None,
 ) -> xr.Dataset:
     """Return the asymptotic risk: all sizes → ∞ in fixed proportion, by the theorem that the result names.
@@ -147,6 +151,8 @@ def limit(
         N and n, where a theorem speaks of given sizes.
     ridge
         λ of ridge regression; 0 is the ridgeless limit λ → 0⁺.
+    times, step_size
+        t = steps/d and η, where a theorem follows SGD along time; a step size of 0 is the limit η → 0.
     method
         Which quantity to compute where a problem and a regime have more than one, for example "margin".
 
@@ -170,7 +176,10 @@ def limit(
     >>> ls.limit(target, ls.Trained(), rho=[0.2, 0.5]).risk.values.round(5)
     array([0.20315, 0.03237])
     """
-    given = {"rho": rho, "psi1": psi1, "psi2": psi2, "width": width, "samples": samples, "ridge": ridge}
+    given = {
+        "rho": rho, "psi1": psi1, "psi2": psi2, "width": width, "samples": samples, "ridge": ridge,
+        "times": times, "step_size": step_size,
+    }  # fmt: skip
     run, scalar = run_of("limit", problem, regime, given, method=method)
     return answer(run, scalar=scalar)
 

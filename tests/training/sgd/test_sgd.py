@@ -248,7 +248,10 @@ BAD = {
     "decay of a number": lambda: ls.SGD(decay=5),
     "second layer": lambda: ls.SGD(second_layer="none"),
     "activation": lambda: ls.simulate(ls.QuadraticTarget([1.0, 2.0]), ls.Trained("sign"), width=1),
-    "sigma": lambda: ls.simulate(ls.GaussianMixture([0.1], [2.0]), ls.RandomFeatures(), width=1),
+    "rule": lambda: ls.SGD(rule="momentum"),
+    "adam": lambda: ls.simulate(
+        ls.QuadraticTarget([1.0]), ls.NeuralTangent(), width=1, protocol=ls.SGD(steps=5, rule="adam")
+    ),
     "protocol of a fit": lambda: ls.simulate(
         ls.QuadraticTarget([1.0]), ls.RandomFeatures(), width=1, protocol=ls.SGD()
     ),

@@ -15,10 +15,10 @@ import numpy as np
 
 from lazyscope.activations import Activation
 from lazyscope.estimators.base import Array
+from lazyscope.numerics.adam import EPSILON, adam, corrected
 from lazyscope.numerics.compiled import compiled
 
 Kind = Literal["square", "logistic"]
-_BETA1, _BETA2, _EPSILON = 0.9, 0.999, 1e-8  # Kingma & Ba (2015)
 
 
 class TwoLayerNetwork:
@@ -97,8 +97,8 @@ class TwoLayerNetwork:
         self._shrink(decay)
         self.steps += 1
         unit = self.theta.dtype.type
-        bias = np.sqrt(1.0 - _BETA2**self.steps) / (1.0 - _BETA1**self.steps)
-        _adam(self.theta, self.gradient, self.first, self.second, unit(rate * bias), unit(_EPSILON))
+        now = unit(corrected(rate, self.steps))
+        adam(self.theta, self.gradient, self.first, self.second, now, unit(EPSILON))
 
     def momentum(self, rate: float, decay: float, momentum: float) -> None:
         """Make one step of SGD with Nesterov's momentum."""
@@ -128,20 +128,6 @@ def softmax(F: Array) -> Array:
 
 def _views(vector: Array, N: int, D: int, k: int) -> tuple[Array, Array, Array]:
     return vector[: N * D].reshape(N, D), vector[N * D : N * (D + k)].reshape(N, k), vector[N * (D + k) :]
-
-
-@compiled
-def _adam(theta: Array, gradient: Array, first: Array, second: Array, rate: Any, epsilon: Any) -> None:
-    """Make a step of Adam in one pass: m ← β₁m + (1 − β₁)g, v ← β₂v + (1 − β₂)g², θ ← θ − rate·m/(√v + ε)."""
-    one = theta.dtype.type(1.0)
-    beta1, beta2 = theta.dtype.type(0.9), theta.dtype.type(0.999)
-    for i in range(theta.size):
-        g = gradient[i]
-        m = beta1 * first[i] + (one - beta1) * g
-        v = beta2 * second[i] + (one - beta2) * g * g
-        first[i] = m
-        second[i] = v
-        theta[i] -= rate * m / (np.sqrt(v) + epsilon)
 
 
 @compiled

@@ -78,7 +78,7 @@ class TraceDraw(Draw):
             batch=protocol.batch,
             samples=run["samples"].astype(int),
             decay=protocol.decay,
-            second_layer=protocol.second_layer,
+            second_layer="fixed" if protocol.second_layer == "fixed" else "trained",
             seed=self.seed,
             draw=self.number,
             paths=1,

@@ -45,7 +45,8 @@ class Experiment(Generic[P]):
 
     What not every experiment has: `report`, the public function that measures the same for other parameters;
     `at_widths`, which moves its dots to widths that a user asks for; `borrows`, whether it takes what the shipped
-    reference runs have; `tasks`, what more there is to say of each piece of work; `rows`, its own form of a CSV file.
+    reference runs have; `tasks`, what more there is to say of each piece of work; `rows`, its own form of a CSV file;
+    `locate`, which finds its data, in a folder if the user names one, before anything is computed.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Experiment(Generic[P]):
     borrows: bool = False
     tasks: Callable[[P], Sequence[Mapping[str, Any]]] | None = None
     rows: Callable[[Panels], list[dict[str, Any]]] = points
+    locate: Callable[[Path | None], None] | None = None
 
 
 AnyExperiment = Experiment[Any]

@@ -6,7 +6,9 @@ import { csv, csvText, png, python, pythonText } from "./downloads.js";
 import { Dots } from "./dots.js";
 import { byId, calm, element } from "./format.js";
 import { source } from "./source.js";
+import { bring, learn, takesFiles } from "./tables.js";
 
+const PATIENCE = 400; // milliseconds without an answer after which the page says that it computes
 const SLOW = 150; // milliseconds after which a newer state does not wait for the answer to an older one
 
 let views = [];
@@ -36,6 +38,7 @@ async function ask() {
   waiting = null;
   const mine = { controller: new AbortController(), began: performance.now(), view: state.view.name };
   asked = mine;
+  const long = setTimeout(() => (byId("reading").textContent = "Computing …"), PATIENCE);
   try {
     const found = await source.lines(mine.view, state.query(), mine.controller.signal);
     if (mine.view === state.view.name) await show(found, changed);
@@ -44,9 +47,11 @@ async function ask() {
     if (failure.name === "AbortError") waiting ??= changed;
     else {
       fail(failure.message);
+      byId("reading").textContent = "";
       document.documentElement.dataset.drawn = wanted;
     }
   } finally {
+    clearTimeout(long);
     asked = null;
     if (waiting !== null) requestAnimationFrame(ask);
   }
@@ -56,6 +61,10 @@ async function show(found, changed) {
   const first = answer?.view !== found.view;
   answer = found;
   fail("");
+  if (answer.table) {
+    learn(answer.table);
+    state.show();
+  }
   await draw(answer, dots.list);
   requestAnimationFrame(() => setTimeout(() => latencies.push(performance.now() - changed)));
   if (first) {
@@ -80,7 +89,7 @@ function describe() {
   if (!answer) return;
   byId("reading").textContent = reading(answer);
   const notes = [...answer.notes, ...dots.notes];
-  byId("notes").replaceChildren(...notes.map((note) => element("li", {}, element("strong", {}, `${note.about}: `), note.message)));
+  byId("notes").replaceChildren(...notes.map((note) => element("li", { className: note.about === "Advice" ? "advice" : "" }, element("strong", {}, `${note.about}: `), note.message)));
   byId("claims").replaceChildren(...answer.claims.flatMap(claimItems));
   byId("command").textContent = [answer.command, dots.again?.command].filter(Boolean).join("\n");
   byId("python").textContent = pythonText(answer, dots.again);
@@ -173,6 +182,17 @@ function open(url) {
   if (said.get("dots") === "true") drop();
 }
 
+/** A file that is dropped anywhere goes to the view that takes files. */
+function dropped(event) {
+  const [file] = event.dataTransfer?.files ?? [];
+  if (!file) return;
+  event.preventDefault();
+  const view = views.find(takesFiles);
+  if (!view) return;
+  if (!takesFiles(state.view)) open(new URL(`#${view.name}`, location.href));
+  bring(file, state);
+}
+
 async function copyLink() {
   history.replaceState(null, "", hash());
   const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
@@ -224,6 +244,8 @@ async function start() {
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
   byId("skip").addEventListener("click", () => byId("controls").focus());
   addEventListener("hashchange", (event) => open(event.newURL)); // the bar itself may have been rewritten since
+  addEventListener("dragover", (event) => event.dataTransfer?.types.includes("Files") && event.preventDefault());
+  addEventListener("drop", dropped);
   new ResizeObserver(resize).observe(byId("chart"));
   addEventListener("pagehide", () => dots.stop()); // the server notices by itself; this is sooner
   globalThis.lazyscope = { latencies, csv: () => csvText(answer, dots.list, dots.again) };

@@ -35,8 +35,30 @@ function markTraces(answer) {
     name: mark.label,
     yaxis: "y9",
     mode: "lines",
-    line: { color: colour("soft"), dash: i ? "dash" : "dot", width: 1.5 },
+    line: { color: colour("soft"), dash: ["dot", "dash", "longdashdot"][i % 3], width: 1.5 },
     hoverinfo: "skip",
+  }));
+}
+
+/** The band around a line, where it has one: up one side and down the other. */
+function bandOf(line) {
+  const places = line.x.map((_, i) => i).filter((i) => line.low[i] !== null && line.high[i] !== null);
+  const back = [...places].reverse();
+  return { x: [...places, ...back].map((i) => line.x[i]), y: [...places.map((i) => line.high[i]), ...back.map((i) => line.low[i])] };
+}
+
+const banded = (answer) => answer.lines.filter((line) => line.low);
+
+function bandTraces(answer) {
+  return banded(answer).map((line) => ({
+    ...bandOf(line),
+    name: `${line.name}, band`,
+    yaxis: axisName(line.panel),
+    mode: "none",
+    fill: "toself",
+    fillcolor: `${colour(line.role)}2b`,
+    hoverinfo: "skip",
+    showlegend: false,
   }));
 }
 
@@ -60,7 +82,7 @@ function dotTraces(answer, dots) {
   const keys = kinds.map((kind) => ({
     x: [null],
     y: [null],
-    name: KIND[kind],
+    name: answer.table ? "measured, other rows" : KIND[kind],
     mode: "markers",
     marker: marker(kind, colour("ink")),
     hoverinfo: "skip",
@@ -157,7 +179,7 @@ let latest = null;
 /** Draw an answer with its dots; resolves when it is in the document. */
 export function draw(answer, dots) {
   latest = { answer, dots };
-  const names = [...answer.lines, ...answer.marks].map((one) => [one.name ?? one.label, one.panel]);
+  const names = [...answer.lines, ...answer.marks].map((one) => [one.name ?? one.label, one.panel, one.dash]);
   const wanted = JSON.stringify([answer.x, answer.panels, names]);
   if (wanted === frame && dots.length === 0 && move(answer)) return void settle();
   frame = dots.length === 0 ? wanted : "";
@@ -167,16 +189,17 @@ export function draw(answer, dots) {
 function redraw() {
   if (!latest) return undefined;
   const { answer, dots } = latest;
-  const traces = [...lineTraces(answer), ...markTraces(answer), ...dotTraces(answer, dots)];
+  const traces = [...bandTraces(answer), ...lineTraces(answer), ...markTraces(answer), ...dotTraces(answer, dots)];
   return Plotly.react(byId("chart"), traces, layoutOf(answer), { displayModeBar: false });
 }
 
 /** While a slider moves, only paths change: writing them takes a millisecond, where Plotly goes through everything. */
 function move(answer) {
   const { _fullLayout: layout, _fullData: data } = byId("chart");
-  const curves = [...answer.lines, ...answer.marks.map(markLine)];
+  const curves = [...banded(answer).map(bandOf), ...answer.lines, ...answer.marks.map(markLine)];
   if (!data || data.length !== curves.length) return false;
-  const found = data.map((trace) => byId("chart").querySelectorAll(`.trace${trace.uid} path.js-line`));
+  const kind = (trace) => (trace.fill === "toself" ? "js-fill" : "js-line");
+  const found = data.map((trace) => byId("chart").querySelectorAll(`.trace${trace.uid} path.${kind(trace)}`));
   if (found.some((paths) => paths.length !== 1)) return false;
   curves.forEach((one, i) => found[i][0].setAttribute("d", path(one, layout.xaxis, layout[data[i].yaxis.replace("y", "yaxis")])));
   return true;
@@ -216,6 +239,7 @@ export function wipe() {
 
 /** The picture in one sentence, for those who do not see it: the lines at the middle of the axis. */
 export function reading(answer) {
+  if (answer.reading) return answer.reading;
   const some = answer.lines.filter((line) => line.x.length > 2);
   if (!some.length) return "";
   const grid = some[0].x;

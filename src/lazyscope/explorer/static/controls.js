@@ -1,6 +1,7 @@
 // Controls made from a view's description, and the state that they hold.
 
 import { element, short } from "./format.js";
+import { column, files } from "./tables.js";
 
 const GROUPS = { theory: "Theory", picture: "Picture", dots: "Dots" };
 const LOW_LEVEL = -2;
@@ -68,7 +69,7 @@ export function build(form, state) {
 }
 
 function row(control, state) {
-  const make = { linear: slider, log: slider, choice, switch: toggle, levels }[control.kind];
+  const make = { linear: slider, log: slider, choice, switch: toggle, levels, file: files, column }[control.kind];
   const made = make(control, state);
   made.title = control.help;
   state.shown.push(() => {

@@ -20,11 +20,13 @@ const cell = (value) => (value === null || value === undefined ? "" : /[",\n]/.t
 
 /** One row a point, the command that computes them again in front. */
 export function csvText(answer, dots, again) {
-  const lines = [answer.command, ...(again ? [again.command] : [])].map((command) => `# ${command}`);
-  lines.push("kind,name,claim,x,y,stderr");
-  const rows = (kind, one, claim) => one.x.map((x, i) => [kind, one.name, claim, x, one.y[i], one.stderr?.[i]].map(cell).join(","));
-  for (const line of answer.lines) lines.push(...rows("limit", line, line.claim));
-  for (const one of dots) lines.push(...rows(one.fidelity, one, one.claim.key));
+  const lines = [answer.command, again?.command].filter(Boolean).map((command) => `# ${command}`);
+  const bands = answer.lines.some((line) => line.low);
+  lines.push(`kind,name,claim,x,y,stderr${bands ? ",low,high" : ""}`);
+  const cells = (one, i) => [one.x[i], one.y[i], one.stderr?.[i], ...(bands ? [one.low?.[i], one.high?.[i]] : [])];
+  const rows = (kind, one, claim) => one.x.map((_, i) => [kind, one.name, claim, ...cells(one, i)].map(cell).join(","));
+  for (const line of answer.lines) lines.push(...rows(answer.table ? "forecast" : "limit", line, line.claim));
+  for (const one of dots) lines.push(...rows(answer.table ? "measured" : one.fidelity, one, one.claim.key));
   return lines.join("\n") + "\n";
 }
 

@@ -39,6 +39,12 @@ class Server {
     return get("/api/simulate", { method: "POST", body, headers: { "Content-Type": "application/json" } });
   }
 
+  /** Send a file; returns what the server says of its table. */
+  async bring(file) {
+    const headers = { "Content-Type": "application/octet-stream" };
+    return get(`/api/tables?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file, headers });
+  }
+
   events(job) {
     return new EventSource(job.events);
   }

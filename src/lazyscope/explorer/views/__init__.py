@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lazyscope.explorer.views import beyond, degrees, descent, margin, mixture, quadratic
+from lazyscope.explorer.views import beyond, data, degrees, descent, margin, mixture, quadratic
 from lazyscope.explorer.views.base import View
 
 VIEWS: dict[str, View] = {
-    view.name: view for view in (quadratic.VIEW, mixture.VIEW, descent.VIEW, degrees.VIEW, margin.VIEW, beyond.VIEW)
+    one.VIEW.name: one.VIEW for one in (quadratic, mixture, descent, degrees, margin, beyond, data)
 }

@@ -63,7 +63,8 @@ class View:
     """A question with sliders.
 
     `lines` answers a state at once, `plan` says which calls make its dots in a fidelity. `export` gives the values of
-    the state that a static page has answers for; the others stay at their defaults.
+    the state that a static page has answers for; the others stay at their defaults. A view whose lines may wait `long`
+    has threads of its own, so that no other waits for it.
     """
 
     name: str
@@ -76,6 +77,7 @@ class View:
     fidelities: tuple[Drawn, ...]
     presets: Mapping[str, Mapping[str, Value]]
     export: Mapping[str, Sequence[Value]]
+    long: bool = False
 
     def record(self) -> ViewRecord:
         """Describe the view to the page."""
@@ -93,7 +95,7 @@ class View:
         for name, known in self.state.model_fields.items():
             extra: Any = known.json_schema_extra
             bounds = {type(bound).__name__: bound for bound in known.metadata}
-            chosen = list(get_args(known.annotation)) if extra["kind"] == "choice" else None
+            chosen = list(get_args(known.annotation)) if extra["kind"] == "choice" else extra.get("choices")
             high: Any = bounds.get("Le")
             yield Control(
                 name=name,
@@ -109,5 +111,6 @@ class View:
                 choices=chosen,
                 names=extra.get("names"),
                 when=extra.get("when"),
+                largest=extra.get("largest"),
                 paper=extra.get("paper"),
             )

@@ -15,7 +15,8 @@ from lazyscope.explorer.views.base import State
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
 
-_NEAR = (0.9, 0.94, 0.97, 0.985, 0.995, 1.0, 1.005, 1.015, 1.03, 1.06, 1.1)
+NEAR = (0.9, 0.94, 0.97, 0.985, 0.995, 1.0, 1.005, 1.015, 1.03, 1.06, 1.1)
+"""Where a peak is looked at more closely, as shares of its place."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Grid:
         option, python = f"{low!r}:{high!r}:{count}log", f"np.geomspace({low!r}, {high!r}, {count})"
         if around is None or not low < around < high:
             return cls(whole, option, python)
-        near = [float(f"{around * ratio:.6g}") for ratio in _NEAR]
+        near = [float(f"{around * ratio:.6g}") for ratio in NEAR]
         near = [value for value in near if low < value < high]
         values = np.sort(np.concatenate([whole, near]))
         return cls(values, ",".join([option, *map(repr, near)]), f"np.sort(np.r_[{python}, {near}])")
@@ -72,8 +73,9 @@ class Picture:
         *,
         panel: int = 0,
         dash: str = "solid",
+        band: tuple[Any, Any] | None = None,
     ) -> None:
-        """Add a curve; say where it is infinite."""
+        """Add a curve, with a band around it if there is one; say where it is infinite."""
         known = record(claim) if isinstance(claim, Claim) else claim
         self.claims.setdefault(known["key"], known)
         ends = [place for place, value in zip(listed(x), listed(y), strict=True) if value is None]
@@ -82,7 +84,8 @@ class Picture:
                 name, f"Infinite at {', '.join(f'{one:g}' for one in ends[:3] if one is not None)}: no point there."
             )
         values = {"name": name, "role": role, "panel": panel, "dash": dash, "x": listed(x), "y": listed(y)}
-        self.lines.append({**values, "claim": known["key"]})
+        around = {} if band is None else {"low": listed(band[0]), "high": listed(band[1])}
+        self.lines.append({**values, "claim": known["key"], **around})
 
     def note(self, about: str, message: str) -> None:
         """Say what has no line, and why."""

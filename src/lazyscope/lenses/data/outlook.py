@@ -13,7 +13,7 @@ from lazyscope.lenses.data.table import Table
 from lazyscope.lenses.forecast.advice import Advice, advise
 from lazyscope.lenses.forecast.extrapolate import LEAST_ROWS
 from lazyscope.lenses.forecast.of_table import forecaster
-from lazyscope.lenses.forecast.verb import Forecaster
+from lazyscope.lenses.forecast.verb import SURE, Forecaster
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 
 _REGIMES: Mapping[str, Any] = {"RF": RandomFeatures("relu"), "NT": NeuralTangent("relu")}
@@ -45,7 +45,7 @@ class Outlook:
         known = self.known[name]
         N = np.asarray(width, dtype=np.float64) if name == "RF" else np.full(np.shape(width), np.inf)
         shares, stderr = known.overall(known.at(n, N, known.best_ridge(n, N)))
-        return shares[0], np.exp(1.7 * stderr)
+        return shares[0], np.exp(SURE * stderr)
 
 
 def outlook(table: Table, seconds: float, seed: int) -> Outlook | None:

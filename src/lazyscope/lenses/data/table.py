@@ -50,6 +50,9 @@ def read(path: str | Path) -> pd.DataFrame:
     ...     print(read(path).shape)
     (2, 2)
     """
+    import zipfile
+    import zlib
+
     import pandas as pd
 
     file = Path(path)
@@ -69,7 +72,10 @@ def read(path: str | Path) -> pd.DataFrame:
     except ImportError:
         advice = "pip install 'lazyscope[parquet]'"
         raise _unreadable(file, "have a reader: Parquet needs pyarrow", "none", advice) from None
-    except (ValueError, TypeError, KeyError, pd.errors.ParserError, EOFError) as error:
+    except (
+        ValueError, TypeError, KeyError, pd.errors.ParserError, EOFError,
+        zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError,  # archives that are broken, or locked
+    ) as error:  # fmt: skip
         raise _unreadable(file, "hold a table", " ".join(str(error).split())[:120]) from None
     if frame.shape[0] == 0 or frame.shape[1] < 2:
         raise _unreadable(file, "hold a table with a header, rows, and at least two columns", f"shape {frame.shape}")
@@ -189,6 +195,23 @@ def describe(
     if holes:
         notes.append(f"{holes} missing values: medians and the most frequent category in their place, and a flag")
     return Table(X.reset_index(drop=True), y, found, name, target, tuple(notes))
+
+
+def unusable(frame: pd.DataFrame, target: str) -> list[str]:
+    """Return the columns beside the target that are neither numbers nor categories: free text, dates, infinities.
+
+    >>> import pandas as pd
+    >>> unusable(pd.DataFrame({"id": [f"row {k}" for k in range(99)], "x": range(99), "y": range(99)}), "y")
+    ['id']
+    """
+    refused = []
+    for name in frame.columns:
+        try:
+            if str(name) != target:
+                _column(frame[name], str(name))
+        except InvalidParameter:
+            refused.append(str(name))
+    return refused
 
 
 def _check_names(frame: pd.DataFrame, target: str, drop: Sequence[str]) -> None:

@@ -57,7 +57,7 @@ def forecaster(
     """Decompose the kernel of a table, for up to `most` rows, and at least for twice as many as it has."""
     X, y = whole(table), table.y
     notes: tuple[str, ...] = ()
-    limit = whole_number(rows, "forecast", "rows", least=20)
+    limit, seed = whole_number(rows, "forecast", "rows", least=20), whole_number(seed, "forecast", "seed", least=0)
     if len(X) > limit:
         kept = np.sort(np.random.default_rng(seed).permutation(len(X))[:limit])
         X, y = X[kept], y[kept]

@@ -53,7 +53,8 @@ def rows_of(
             must = f"have at least {LEAST_ROWS} rows that differ"
             raise InvalidParameter.of("forecast", "X", must, len(kept), "Bring more rows.")
     _vary(Y)
-    K = np.array(seen) if X is None else gram(regime, seen, scale, bias)
+    K = seen if X is None else gram(regime, seen, scale, bias)
+    K.setflags(write=True)  # a copy of ours, which the decomposition overwrites
     if intercept:  # an unpenalised constant: one more feature, so large that λ does not touch it
         K += 10.0 * float(np.mean(np.diagonal(K)))
         Y = Y - Y.mean(axis=0)
@@ -113,7 +114,8 @@ def _first_copies(seen: FloatArray, Y: FloatArray, kernel: bool) -> Any:
     """
     whole = np.column_stack([seen, Y])
     if kernel:  # two rows may have swapped places on the diagonal block: equal features have equal columns too
-        whole = np.column_stack([np.diagonal(seen), seen.sum(axis=1), (seen**2).sum(axis=1), Y]).round(12)
+        whole = np.column_stack([np.diagonal(seen), seen.sum(axis=1), np.einsum("ij,ij->i", seen, seen), Y])
+        whole = whole.round(12)
     _, first = np.unique(whole, axis=0, return_index=True)
     if len(first) == len(whole):
         return np.arange(len(whole))

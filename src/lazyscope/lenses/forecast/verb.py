@@ -30,7 +30,9 @@ ASSUMPTIONS = (
     "objective Σ(y − f)² + λ‖a‖², f = N^−½ Σ a_jφ_j, E[φφ] = K; ridge = 0 is λ → 0",
     "no limit is taken: the relative error falls with n and N, and is largest near N = n at small λ",
 )
-_SURE = 1.7  # standard errors: a band of 90 % for a jackknife of twenty groups
+SURE = 1.7
+"""Standard errors of log risk: a band of 90 % for a jackknife of twenty groups."""
+
 _RIDGES = np.geomspace(1e-9, 1e4, 53)  # of the mean of the kernel's diagonal, for the best one
 _AT_ONCE = 1 << 21  # numbers in an array
 _LARGEST_RIDGE = 1e8  # of the trace of the kernel: nothing is learnt from there on
@@ -251,7 +253,7 @@ def dataset(
         return dims, values, {"long_name": _LONG_NAMES[name]}
 
     sizes = tuple(given)
-    factor = np.exp(_SURE * found["stderr"])
+    factor = np.exp(SURE * found["stderr"])
     baseline = known.energy.reshape(-1, *[1] * len(sizes))
     by_target = {
         "risk": found["risk"], "share": found["risk"] / baseline, "low": found["risk"] / factor,
@@ -264,7 +266,7 @@ def dataset(
         if name in found:
             variables[name] = labelled(name, sizes, found[name])
     if rows.names is not None:
-        factor = np.exp(_SURE * stderr)
+        factor = np.exp(SURE * stderr)
         for name, values in (("", shares[0]), ("_low", shares[0] / factor), ("_high", shares[0] * factor)):
             variables[f"overall{name}"] = labelled(f"overall{name}", sizes, values)
     variables["baseline"] = labelled("baseline", ("target",), known.energy)

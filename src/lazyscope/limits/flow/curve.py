@@ -19,7 +19,7 @@ from lazyscope.limits.flow.linear import FeaturesFlow, TangentFlow
 from lazyscope.limits.flow.matrix import Curve, solve
 from lazyscope.limits.flow.moments import Start
 from lazyscope.numerics import matrices
-from lazyscope.problems import QuadraticTarget
+from lazyscope.problems import GaussianProblem, QuadraticTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.weights import draw as draw_weights
 from lazyscope.weights import generator
@@ -285,7 +285,7 @@ def _labelled(
     return described(result, problem, regime, "flow", "gradient flow, the limit ε → 0 of Theorem 3's algorithm")
 
 
-def described(result: xr.Dataset, problem: QuadraticTarget, regime: Regime, claim: str, theorem: str) -> xr.Dataset:
+def described(result: xr.Dataset, problem: GaussianProblem, regime: Regime, claim: str, theorem: str) -> xr.Dataset:
     """Write into a result what it is a result of."""
     from lazyscope import __version__
 

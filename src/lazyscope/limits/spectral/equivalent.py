@@ -22,6 +22,7 @@ is a sum of positive terms, and nothing cancels near N = n.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +34,9 @@ from lazyscope.numerics.compiled import compiled
 TOLERANCE = 1e-12
 """Largest relative residual of the root."""
 
+_TINY = 1e-17  # of ν: eigenvalues below act as a tail
+_QUADRATIC = 1e-8  # of log ν: where a step is as small, the next one would be its square
+_MANY_POINTS = 20_000  # from here on several threads are worth their start
 _TAIL = 1e-6  # of n: what the eigenvalues of the tail may add to df₁ beyond their trace
 
 
@@ -72,7 +76,10 @@ def risks(
     if trace <= 0.0:  # features that are zero: nothing is learnt
         return _nothing(spectrum, shape, degrees)
     xi, tail, ridge = spectrum.xi / trace, spectrum.tail / trace, ridge / trace
-    nu, residual, sums = _solved(xi, spectrum.multiplicity, spectrum.energy, tail, spectrum.rank, N, n, ridge)
+    seen = xi > 0.0
+    parts = (xi[seen], spectrum.multiplicity[seen], spectrum.energy[seen])
+    nu, residual, sums = _side_by_side(parts, tail, spectrum.rank, N, n, ridge)
+    sums[2] += float(np.sum(spectrum.energy[~seen]))
     check_tail(spectrum, nu * trace, np.minimum(N, n))
     with np.errstate(divide="ignore", invalid="ignore"):
         values = _errors(spectrum, noise**2, nu, sums, N, n, ridge)
@@ -80,6 +87,30 @@ def risks(
         learnt = np.where(whole > 0.0, xi[:degrees] / whole, 0.0)
     values |= {"residual": residual} | ({"learnt": learnt} if degrees else {})
     return {name: value.reshape(*shape, *value.shape[1:]) for name, value in values.items()}
+
+
+def _side_by_side(
+    parts: tuple[FloatArray, FloatArray, FloatArray],
+    tail: float,
+    rank: float,
+    N: FloatArray,
+    n: FloatArray,
+    ridge: FloatArray,
+) -> tuple[FloatArray, ...]:
+    """Solve many points on all threads there are: each point is on its own, so that their number changes no bit."""
+    if n.size < _MANY_POINTS:
+        return _solved(*parts, tail, rank, N, n, ridge)
+    from numba import config
+
+    threads = int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    pieces = [tuple(size[k::threads].copy() for size in (N, n, ridge)) for k in range(threads)]
+    with ThreadPoolExecutor(threads) as pool:
+        found = list(pool.map(lambda piece: _solved(*parts, tail, rank, *piece), pieces))
+    whole = tuple(np.empty((*part.shape[:-1], n.size)) for part in found[0])
+    for k, some in enumerate(found):
+        for part, values in zip(whole, some, strict=True):
+            part[..., k::threads] = values
+    return whole
 
 
 def _errors(
@@ -164,56 +195,63 @@ def _solved(
     Returns ν₂, the relative residual, and df₂, df₁ − df₂, Σβ²s², Σβ²s(1 − s) there.
 
     (n − df₁)(N − df₁) = λN/ν says which df₁ belongs to a ν; it grows with ν, while df₁(ν) falls: one solution.
-    For λ = 0 it is df₁ = min(n, N); for n = ∞ it is df₁ = N, whatever λ is.
+    For λ = 0 it is df₁ = min(n, N); for n = ∞ it is df₁ = N, whatever λ is. Eigenspaces from which on all ξ < 10⁻¹⁷ν
+    enter by their trace, which is the same in float64. All ξ are positive. The equation is made of powers and fractions
+    of ν, whose second derivative in log ν is at most twice the first: a step of 10⁻⁸ is followed by one of 10⁻¹⁶.
     """
     nu, residual, sums = np.zeros(n.size), np.zeros(n.size), np.zeros((4, n.size))
+    largest, trace, unseen = np.zeros(xi.size + 1), np.zeros(xi.size + 1), np.zeros(xi.size + 1)
+    trace[xi.size] = tail
+    for k in range(xi.size - 1, -1, -1):  # of eigenspace k and all that follow
+        largest[k] = max(largest[k + 1], xi[k])
+        trace[k] = trace[k + 1] + m[k] * xi[k]
+        unseen[k] = unseen[k + 1] + energy[k]
     for i in range(n.size):
         least = min(n[i], N[i])
         free = ridge[i] == 0.0 or np.isinf(n[i])
         if np.isinf(least) or (free and least >= rank):
-            for k in range(xi.size):  # ν = 0: everything that features see is learnt
-                if xi[k] > 0.0:
-                    sums[0, i] += m[k]
-                else:
-                    sums[2, i] += energy[k]
+            sums[0, i] = np.sum(m)  # ν = 0: everything that features see is learnt
             continue
         low, high = -700.0, 700.0
         x = np.log((1.0 + 2.0 * (0.0 if free else ridge[i])) / least)
-        for _ in range(200):
+        last = False
+        while True:
             v = np.exp(x)
-            df1, slope = tail / v, tail / v  # slope: −d df₁/d log ν
-            for k in range(xi.size):
+            df2, gap, k = 0.0, 0.0, 0  # gap: df₁ − df₂, which is −d df₁/d log ν
+            while largest[k] > _TINY * v:
                 learnt = xi[k] / (xi[k] + v)
-                df1 += m[k] * learnt
-                slope += m[k] * learnt * (1.0 - learnt)
+                used = m[k] * learnt
+                df2 += used * learnt
+                gap += used * (1.0 - learnt)
+                k += 1
+            gap += trace[k] / v
+            df1 = df2 + gap
             if free:
-                value, change = least - df1, slope
+                value, change = least - df1, gap
             elif np.isinf(N[i]):
-                value, change = n[i] - ridge[i] / v - df1, ridge[i] / v + slope
+                value, change = n[i] - ridge[i] / v - df1, ridge[i] / v + gap
             else:  # the smaller solution p of (n − p)(N − p) = λN/ν, written without a cancellation
                 c = ridge[i] * N[i] / v
                 root = np.sqrt((n[i] - N[i]) ** 2 + 4.0 * c)
-                value, change = 2.0 * (n[i] * N[i] - c) / (n[i] + N[i] + root) - df1, c / root + slope
-            residual[i] = abs(value) / least
+                value, change = 2.0 * (n[i] * N[i] - c) / (n[i] + N[i] + root) - df1, c / root + gap
+            if last:
+                break
             if value > 0.0:
                 high = x
             else:
                 low = x
             step = x - value / change if change > 0.0 else low - 1.0
             step = min(max(step, x - 4.0), x + 4.0)  # far from the root the slope says little
-            if abs(step - x) <= 4e-16 * max(1.0, abs(x)):
-                break
-            if not low < step < high:
+            if abs(step - x) <= _QUADRATIC:
+                last = True
+            elif not low < step < high:
                 step = 0.5 * (low + high)
-                if abs(step - x) <= 4e-16 * max(1.0, abs(x)):
-                    break
+                last = high - low <= _QUADRATIC
             x = step
-        v = np.exp(x)
-        nu[i], sums[1, i] = v, tail / v
-        for k in range(xi.size):
-            learnt, missed = xi[k] / (xi[k] + v), v / (xi[k] + v)
-            sums[0, i] += m[k] * learnt * learnt
-            sums[1, i] += m[k] * learnt * missed
-            sums[2, i] += energy[k] * missed * missed
-            sums[3, i] += energy[k] * learnt * missed
+        nu[i], residual[i], sums[0, i], sums[1, i] = v, abs(value) / least, df2, gap
+        for j in range(k):
+            learnt, missed = xi[j] / (xi[j] + v), v / (xi[j] + v)
+            sums[2, i] += energy[j] * missed * missed
+            sums[3, i] += energy[j] * learnt * missed
+        sums[2, i] += unseen[k]
     return nu, residual, sums

@@ -39,6 +39,9 @@ from lazyscope.checks import FloatArray
 from lazyscope.limits.spectral.equivalent import Spectrum, check_tail
 from lazyscope.numerics.compiled import compiled
 
+_TINY = 1e-17  # of a: eigenvalues below act as a tail
+_QUADRATIC = 1e-8  # of a logarithm: where a step is as small, the next one would be its square
+
 
 @dataclass(frozen=True, eq=False)
 class Groups:
@@ -55,7 +58,8 @@ def risks(
 ) -> dict[str, FloatArray]:
     """Return the risk and what it is made of, for finite N and sizes that broadcast against one another.
 
-    About twelve values of a, with three of c each, at every point: sums of as many terms as there are eigenspaces.
+    About eight values of a, with two or three of c each, at every point: sums of as many terms as there are eigenspaces
+    that are not tiny.
     """
     shape = np.broadcast_shapes(N.shape, n.shape, ridge.shape)
     N, n, ridge = (
@@ -67,8 +71,10 @@ def risks(
     X = spectrum.xi / trace - Y
     tails = np.array([max(0.0, spectrum.tail - groups.tail_along), groups.tail_along]) / trace
     ridge = ridge / trace
-    solved = _solved(X, Y, spectrum.multiplicity, spectrum.energy, tails, spectrum.rank, float(d), N, n, ridge)
-    a, c, residual, sums = solved
+    seen = spectrum.xi > 0.0
+    parts = (X[seen], Y[seen], spectrum.multiplicity[seen], spectrum.energy[seen])
+    a, c, residual, sums = _solved(*parts, tails, spectrum.rank, float(d), N, n, ridge)
+    sums[7] += float(np.sum(spectrum.energy[~seen]))
     check_tail(spectrum, a * trace, np.minimum(N * d, n))
     with np.errstate(divide="ignore", invalid="ignore"):
         values = _errors(spectrum, tau2, d, a, c, sums, N, n, ridge)
@@ -131,59 +137,68 @@ def _solved(
     """Solve for a and c at every point, by Newton's method in log a around one in log c, both inside brackets.
 
     For given a, c·p(c) = q(c) with p = 1 − Σmx/(N(d − 1)), q = 1 − Σmy/N has one solution with p > 0. Then
-    (n − df₁)(Nd − df₁) = λN(d − 1 + c)/a says which df₁ belongs to a, as in `equivalent`.
+    (n − df₁)(Nd − df₁) = λN(d − 1 + c)/a says which df₁ belongs to a, as in `equivalent`. Eigenspaces from which on all
+    X + cY < 10⁻¹⁷a enter by their traces.
     """
     a_out, c_out, residual, sums = np.zeros(n.size), np.ones(n.size), np.zeros(n.size), np.zeros((10, n.size))
+    largest, unseen = np.zeros(X.size + 1), np.zeros(X.size + 1)
+    across, along = np.full(X.size + 1, tails[0]), np.full(X.size + 1, tails[1])
+    for k in range(X.size - 1, -1, -1):  # of eigenspace k and all that follow
+        largest[k] = max(largest[k + 1], X[k] + Y[k])
+        unseen[k] = unseen[k + 1] + energy[k]
+        across[k] = across[k + 1] + m[k] * X[k]
+        along[k] = along[k + 1] + m[k] * Y[k]
     for i in range(n.size):
         features = N[i] * d
         least = min(n[i], features)
         free = ridge[i] == 0.0 or np.isinf(n[i])
         if free and least >= rank:
             for k in range(X.size):  # ν = 0: everything that features see is learnt
-                if X[k] + Y[k] > 0.0:
-                    x = X[k] / (X[k] + Y[k])
-                    sums[0, i] += m[k] * x
-                    sums[1, i] += m[k] * (1.0 - x)
-                    sums[4, i] += m[k] * x * (1.0 - x)
-                    sums[5, i] += m[k] * x * x
-                    sums[6, i] += m[k] * (1.0 - x) ** 2
-                else:
-                    sums[7, i] += energy[k]
+                x = X[k] / (X[k] + Y[k])
+                sums[0, i] += m[k] * x
+                sums[1, i] += m[k] * (1.0 - x)
+                sums[4, i] += m[k] * x * (1.0 - x)
+                sums[5, i] += m[k] * x * x
+                sums[6, i] += m[k] * (1.0 - x) ** 2
             continue
         low, high = -700.0, 700.0
         z, u = np.log((1.0 + 2.0 * (0.0 if free else ridge[i])) / least), 0.0  # log a, log c
-        a, c, fx, fy = 1.0, 1.0, 0.0, 0.0
-        for _ in range(300):
+        a, c, fx, fy, last = 1.0, 1.0, 0.0, 0.0, False
+        while True:
             a = np.exp(z)
-            below, above = -60.0, 60.0
-            du, error, xh, yh, xy = 0.0, 0.0, 0.0, 0.0, 0.0
-            for _ in range(200):
+            below, above, settled = -60.0, 60.0, False
+            while True:
                 c = np.exp(u)
-                fx, fy = tails[0] / a, c * tails[1] / a
-                xh, yh, xy = fx, fy, 0.0
-                for k in range(X.size):
+                fx, fy, xh, yh, xy, k = 0.0, 0.0, 0.0, 0.0, 0.0, 0
+                while largest[k] * max(1.0, c) > _TINY * a:
                     whole = 1.0 / (a + X[k] + c * Y[k])
-                    x, y, h = X[k] * whole, c * Y[k] * whole, a * whole
-                    fx += m[k] * x
+                    x, y, h = m[k] * X[k] * whole, c * Y[k] * whole, a * whole
+                    fx += x
                     fy += m[k] * y
-                    xh += m[k] * x * h
+                    xh += x * h
                     yh += m[k] * y * h
-                    xy += m[k] * x * y
+                    xy += x * y
+                    k += 1
+                fx += across[k] / a
+                xh += across[k] / a
+                fy += c * along[k] / a
+                yh += c * along[k] / a
                 p, q = 1.0 - fx / (N[i] * (d - 1.0)), 1.0 - fy / N[i]
                 error = c * p - q
+                du = c * p + c * xy / (N[i] * (d - 1.0)) + (yh + xy) / N[i]
+                if settled:
+                    break
                 if error > 0.0:
                     above = u
                 else:
                     below = u
-                du = c * p + c * xy / (N[i] * (d - 1.0)) + (yh + xy) / N[i]
                 step = u - error / du if du > 0.0 else 0.5 * (below + above)
                 step = min(max(step, u - 2.0), u + 2.0)
-                if abs(step - u) <= 1e-15 * max(1.0, abs(u)):
-                    break
-                if not below < step < above:
+                if abs(step - u) <= _QUADRATIC:
+                    settled = True
+                elif not below < step < above:
                     step = 0.5 * (below + above)
-                    if abs(step - u) <= 1e-15 * max(1.0, abs(u)):
-                        break
+                    settled = above - below <= _QUADRATIC
                 u = step
             # d log c / d log a, for the slope of df₁ and of the equation
             dc = -(c * xh / (N[i] * (d - 1.0)) - yh / N[i]) / du if du > 0.0 else 0.0
@@ -196,31 +211,29 @@ def _solved(
                 wanted = 2.0 * (n[i] * features - C) / (n[i] + features + root)
                 value, change = wanted - df1, C / root * (1.0 - dc * c / (d - 1.0 + c)) + slope
             residual[i] = max(abs(value) / least, abs(error) / max(1.0, c))
+            if last:
+                break
             if value > 0.0:
                 high = z
             else:
                 low = z
             step = z - value / change if change > 0.0 else 0.5 * (low + high)
             step = min(max(step, z - 4.0), z + 4.0)  # far from the root the slope says little
-            if abs(step - z) <= 4e-16 * max(1.0, abs(z)):
-                break
-            if not low < step < high:
+            if abs(step - z) <= _QUADRATIC:
+                last = True
+            elif not low < step < high:
                 step = 0.5 * (low + high)
-                if abs(step - z) <= 4e-16 * max(1.0, abs(z)):
-                    break
+                last = high - low <= _QUADRATIC
             z = step
         a_out[i], c_out[i] = a, c
-        sums[0, i], sums[1, i] = fx, fy
-        sums[2, i], sums[3, i] = tails[0] / a, c * tails[1] / a
-        for k in range(X.size):
-            whole = 1.0 / (a + X[k] + c * Y[k])
-            x, y, h = X[k] * whole, c * Y[k] * whole, a * whole
-            sums[2, i] += m[k] * x * h
-            sums[3, i] += m[k] * y * h
-            sums[4, i] += m[k] * x * y
-            sums[5, i] += m[k] * x * x
-            sums[6, i] += m[k] * y * y
-            sums[7, i] += energy[k] * h * h
-            sums[8, i] += energy[k] * x * h
-            sums[9, i] += energy[k] * y * h
+        sums[0, i], sums[1, i], sums[2, i], sums[3, i], sums[4, i] = fx, fy, xh, yh, xy
+        for j in range(k):
+            whole = 1.0 / (a + X[j] + c * Y[j])
+            x, y, h = X[j] * whole, c * Y[j] * whole, a * whole
+            sums[5, i] += m[j] * x * x
+            sums[6, i] += m[j] * y * y
+            sums[7, i] += energy[j] * h * h
+            sums[8, i] += energy[j] * x * h
+            sums[9, i] += energy[j] * y * h
+        sums[7, i] += unseen[k]
     return a_out, c_out, residual, sums

@@ -27,7 +27,7 @@ from lazyscope.regimes import JointTangent, NeuralTangent, Trained
 from lazyscope.training.sgd import population, single
 from lazyscope.training.sgd.joint import JointTangents
 from lazyscope.training.sgd.loop import walk
-from lazyscope.training.sgd.network import Networks
+from lazyscope.training.sgd.network import AdamNetworks, Networks
 from lazyscope.training.sgd.pack import Pack
 from lazyscope.training.sgd.scaled import ScaledNetworks
 from lazyscope.training.sgd.square import SquareNetworks
@@ -184,12 +184,19 @@ def _pack(
     step_sizes: Sequence[float],
 ) -> Pack:
     """Return the networks, untrained. For σ = u² on the quadratic target the second layer is a single number."""
+    if protocol.rule == "adam":
+        if not isinstance(regime, Trained) or regime.alpha is not None or protocol.second_layer != "trained":
+            must = 'be "plain" where both layers are not trained'
+            raise InvalidParameter.of("SGD", "rule", must, f"{protocol.rule!r} for {regime.label}")
+        return AdamNetworks(starts, widths, step_sizes, regime.activation)
     if isinstance(regime, JointTangent):
         return JointTangents(starts, widths, step_sizes, regime.activation)
     if isinstance(regime, NeuralTangent):
         return Tangents(starts, widths, step_sizes, regime.activation)
     if regime.alpha is not None:
         return ScaledNetworks(starts, widths, step_sizes, regime.activation, regime.alpha)
+    if protocol.second_layer == "sum":
+        return Networks(starts, widths, step_sizes, regime.activation, True, True)
     fixed = protocol.second_layer == "fixed"
     if regime.activation.name == "square" and (fixed or isinstance(problem, QuadraticTarget)):
         return SquareNetworks(starts, widths, step_sizes, fixed)
@@ -248,5 +255,4 @@ _TITLES: dict[type[Trained] | type[NeuralTangent] | type[JointTangent], str] = {
     JointTangent: "both layers",
 }
 _PLAIN = tuple(_claim(problem, regime) for problem in _LAWS for regime in _TITLES)
-_SCALED = (claim for claim in _PLAIN if claim.regime is Trained and claim.problem is not MultiIndex)
-CLAIMS = (*_PLAIN, *(_scaled(claim) for claim in _SCALED))
+CLAIMS = (*_PLAIN, *(_scaled(claim) for claim in _PLAIN if claim.regime is Trained))

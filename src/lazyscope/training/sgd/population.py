@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 import numpy as np
 
 from lazyscope.checks import FloatArray
@@ -14,12 +12,13 @@ def risk(law: Law, G: FloatArray, c: float) -> float:
     """Return the normalised risk, 2d² flops.
 
     Quadratic target Σγ_i(x_i² − 1): 2‖diag γ − G‖² + (Tr G + c)². Mixture, C_y = diag(1 − yδ):
-    the mean over y = ±1 of (y − Tr(GC_y) − c)² + 2 Tr(GC_yGC_y). One direction, h of any degree: of
-    ⟨x, Gx⟩ + c = Σ_ij G_ij(x_ix_j − δ_ij) + Tr G + c the target knows G₁₁(x₁² − 1) alone, √2 h₂G₁₁.
+    the mean over y = ±1 of (y − Tr(GC_y) − c)² + 2 Tr(GC_yGC_y). A few directions, h of any degree: of
+    ⟨x, Gx⟩ + c = Σ_ij G_ij(x_ix_j − δ_ij) + Tr G + c the target knows the first r rows and columns, ⟨G, E h(zzᵀ − I)⟩.
     """
     if law.index is not None:
-        h2 = float(np.append(law.index.coefficients, [0.0, 0.0])[2])
-        rest = 2.0 * float(np.sum(G**2)) - 2.0 * sqrt(2.0) * h2 * float(G[0, 0]) + (float(np.trace(G)) + c) ** 2
+        r = law.index.indices
+        shared = float(np.sum(law.index.curvature * G[:r, :r]))
+        rest = 2.0 * float(np.sum(G**2)) - 2.0 * shared + (float(np.trace(G)) + c) ** 2
         return (law.energy + rest) / law.energy
     if law.gamma is not None:
         error = G - np.diag(law.gamma)

@@ -28,7 +28,7 @@ _CHUNK = 1 << 19  # numbers drawn ahead, 2 MB: many at once, as every call asks 
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """x_i ~ N(0, 1 − yδ_i) independent, y = ±1; the label is Σγ_i(x_i² − 1), h(x_1) + ε or, without either, y itself.
+    """x_i ~ N(0, 1 − yδ_i) independent, y = ±1; the label is Σγ_i(x_i² − 1), h(x_1 … x_r) + ε or else y itself.
 
     `basis` takes weights of the problem's own coordinates to those of x; None where they are the same. `index` has h
     and the size of ε; a `quiet` law has no ε.
@@ -77,7 +77,11 @@ def _(problem: GaussianMixture) -> Law:
 @law_of.register
 def _(problem: MultiIndex) -> Law:
     basis = None
-    if problem.direction is not None:  # the reflection that exchanges u and the first axis
+    if problem.indices > 1 and problem.direction is not None:  # u₁ … u_r, and what completes them
+        whole, signs = np.linalg.qr(problem.u.T, mode="complete")
+        whole[:, : problem.indices] *= np.sign(np.diagonal(signs))
+        basis = whole
+    elif problem.direction is not None:  # the reflection that exchanges u and the first axis
         difference = problem.u - np.eye(1, problem.d)[0]
         if (size := float(difference @ difference)) > 0.0:
             basis = np.eye(problem.d) - (2.0 / size) * np.outer(difference, difference)
@@ -117,7 +121,7 @@ class Buffer:
             y = np.einsum("nd,nd->n", self.scratch, x)
             return x, np.asarray(y - np.float32(law.gamma.sum()), dtype=np.float32)
         if law.index is not None:
-            y = law.index.h(x[:, 0])
+            y = law.index.h(x[:, 0] if law.index.indices == 1 else x[:, : law.index.indices])
             if law.index.noise and not law.quiet:
                 y += np.float32(law.index.noise) * rng.standard_normal(len(x), dtype=np.float32)
             return x, y
