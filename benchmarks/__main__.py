@@ -35,6 +35,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         margin.margin_curve,
         margin.hard_margin,
         flow.flow_curves,
+        flow.order_parameter_curves,
         flow.particles_against_torch,
         estimators.tangent_products,
         estimators.network_tangent_products,

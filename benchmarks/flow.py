@@ -20,6 +20,8 @@ TIMES = np.append(0.0, np.geomspace(0.01, 1000.0, 100))  # Σε: 2·10⁵ steps 
 WIDTHS = (45, 225, 450, 900)
 CURVE = Bound(20.0)
 FASTER_THAN_TORCH = Bound(2.0, at_least=True)
+SGD_CURVE = Bound(50.0)
+FASTER_THAN_LOOPS = Bound(20.0, at_least=True)
 PARTICLES = {"d = 20, N = 1000": (4096, 20, 1000), "d = 50, N = 512": (4096, 50, 512)}
 
 
@@ -45,6 +47,71 @@ def flow_curves(repeats: int = 5) -> Iterable[Figure]:
     peer = seconds.pop("peer")
     for name, measured in seconds.items():
         yield Figure(f"flow of {name}, {TIMES.size} times", measured, peer, f"eigh {D}×{D}", CURVE)
+
+
+def order_parameter_curves(repeats: int = 3) -> Iterable[Figure]:
+    """SGD as a differential equation: erf, N = r = 2 to t = 200; N = 8, r = 4 against the same in NumPy loops."""
+    from lazyscope.limits.sgd.order_parameters.machine import Machine
+
+    M = np.random.default_rng(0).standard_normal((D, D))
+    M = M + M.T
+    pair, start = ls.MultiIndex(1000, "committee-erf2", indices=2), (0.25 * np.eye(2), np.diag([0.02, 0.01]))
+
+    def curve() -> object:
+        return ls.order_parameters(
+            pair, ls.Trained("erf2"), times=np.linspace(0, 200, 1000), step_size=0.5, overlaps=start
+        )
+
+    seconds = interleaved({"peer": lambda: np.linalg.eigh(M), "ours": curve}, repeats)
+    yield Figure(
+        "SGD's equations, erf, N = r = 2, t = 200", seconds["ours"], seconds["peer"], f"eigh {D}×{D}", SGD_CURVE
+    )
+    machine = Machine.of(ls.MultiIndex(1000, "committee-erf2", indices=4), ls.Trained("erf2"), 8)
+    begin, times = machine.drawn(1000, 0.5, 0, 0), np.linspace(0.0, 1.0, 1000)
+    pieces = {
+        "peer": lambda: _loops(machine.b, begin, machine.N, times, 0.5),
+        "ours": lambda: machine.path(begin, times, 0.5),
+    }
+    seconds = interleaved(pieces, 1)
+    name = "SGD's equations, erf, N = 8, r = 4, 1,000 times"
+    yield Figure(name, seconds["ours"], seconds["peer"], "NumPy loops and solve_ivp", FASTER_THAN_LOOPS)
+
+
+def _loops(b: Any, begin: Any, N: int, times: Any, step: float) -> Any:
+    """The equations of Saad and Solla for erf(u/√2) as one writes them down, a NumPy call for each integral."""
+    from scipy.integrate import solve_ivp
+
+    r = b.size
+    n = N + r
+
+    def I3(C: Any, i: int, j: int, k: int) -> Any:
+        free = (1 + C[i, i]) * (1 + C[k, k]) - C[i, k] ** 2
+        return 2 / np.pi * (C[j, k] * (1 + C[i, i]) - C[i, j] * C[i, k]) / (1 + C[i, i]) / np.sqrt(free)
+
+    def I4(C: Any, i: int, j: int, k: int, m: int) -> Any:
+        p, q, c = 1 + C[i, i], 1 + C[j, j], C[i, j]
+        free = p * q - c**2
+        both = free * C[k, m] - C[j, k] * C[j, m] * p - C[i, k] * C[i, m] * q
+        both += c * C[i, k] * C[j, m] + c * C[i, m] * C[j, k]
+        one = free * (1 + C[k, k]) - C[j, k] ** 2 * p - C[i, k] ** 2 * q + 2 * c * C[i, k] * C[j, k]
+        two = free * (1 + C[m, m]) - C[j, m] ** 2 * p - C[i, m] ** 2 * q + 2 * c * C[i, m] * C[j, m]
+        return 4 / np.pi**2 / np.sqrt(free) * np.arcsin(both / np.sqrt(one * two))
+
+    def moved(t: float, state: Any) -> Any:
+        Q, R = state[: N * N].reshape(N, N), state[N * N :].reshape(N, r)
+        C = np.block([[Q, R], [R.T, np.eye(r)]])
+        D = np.concatenate([np.ones(N), -b])
+        dQ, dR = np.zeros((N, N)), np.zeros((N, r))
+        for i in range(N):
+            for m in range(r):
+                dR[i, m] = -step * sum(D[k] * I3(C, i, N + m, k) for k in range(n))
+            for j in range(i, N):
+                drift = sum(D[k] * (I3(C, i, j, k) + I3(C, j, i, k)) for k in range(n))
+                noise = sum((2 - (k == m)) * D[k] * D[m] * I4(C, i, j, k, m) for k in range(n) for m in range(k + 1))
+                dQ[i, j] = dQ[j, i] = -step * drift + step**2 * noise
+        return np.concatenate([dQ.ravel(), dR.ravel()])
+
+    return solve_ivp(moved, (0.0, times[-1]), begin[: N * n], "DOP853", times, rtol=1e-10, atol=1e-13).y
 
 
 def particle_steps(n: int, d: int, N: int) -> Callable[[int], object]:

@@ -110,6 +110,7 @@ MEANINGS: dict[str, Callable[[Rng], str | None]] = {
     "--batch": _whole(1, 20),
     "--step-size": _real(1e-4, 1e-2),
     "--step-sizes": lambda rng: pick(rng, "0.001", "0.001,0.01", "0.0001:0.001:2log"),
+    "--indices": _whole(1, 4),
     "--second-layer": lambda rng: pick(rng, "trained", "fixed"),
     "--draws": _whole(1, 3),
     "--seed": _whole(0, 10**6),
@@ -244,8 +245,13 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
     if path[1:] == ("multi-index",):
         if "--link" in options:
             options["--link"] = pick(rng, "he1", "he2", "he3", "erf", "relu", "abs", "cube")
+        if "--indices" in options:
+            options["--link"] = pick(rng, "product", "staircase", "committee-erf", "committee-relu", "committee-square")
         if "--regime" in options:
-            options["--regime"] = "rf" if path[0] == "limit" else some(rng, "rf", "nt")
+            options["--regime"] = some(rng, "rf", "nn") if path[0] == "limit" else some(rng, "rf", "nt")
+        if "nn" in options.get("--regime", "") and path[0] == "limit":
+            name = pick(rng, "erf", "erf2", "square")
+            options |= {"--activation": name, "--link": f"committee-{name}", "--width": pick(rng, "1", "2,3")}
     if path in (("simulate", "parity"), ("simulate", "monomial")):
         options["--width"] = pick(rng, "2", "4,8", "6")
         options["--regime"] = some(rng, "nt", "quadratic", "randomized", "nn")

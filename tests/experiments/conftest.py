@@ -12,6 +12,7 @@ from lazyscope.experiments.beyond.higher_order import HigherOrderPreset
 from lazyscope.experiments.beyond.landscape import LandscapePreset
 from lazyscope.experiments.beyond.sample_complexity import SampleComplexityPreset
 from lazyscope.experiments.dynamics.flow import FlowPreset
+from lazyscope.experiments.dynamics.plateau import PlateauPreset
 from lazyscope.experiments.dynamics.staircase import StaircasePreset
 from lazyscope.experiments.frame.experiment import Findings, compute
 from lazyscope.experiments.lazy.design import Dots, PanelsPreset
@@ -107,6 +108,7 @@ TINY = {
     "separability": SeparabilityPreset("tiny", (12, 24), 30, relative=(0.5, 0.8, 1.0, 1.3, 1.8)),
     "flow": FlowPreset("tiny", 20, 3, ratios=(0.5,), until=(2.0, 2.0), small=(0.01, 0.01), larger=(0.02, 0.02)),
     "staircase": StaircasePreset("tiny", 10, 3, (1.0, 0.5, 0.25), 2, init=0.01, until=20.0, step_size=0.01),
+    "plateau": PlateauPreset("tiny", (60,), 6, step_size=1.0, until=60.0),
     "lazy-to-rich": LazyToRichPreset("tiny", 8, 2, alpha=(0.01, 3.0, 300.0, 1000.0)),
     "mean-field": MeanFieldPreset("tiny", (2, 8, 32), 2, steps=300, samples=200, atoms=60),
     "interpolation": InterpolationPreset("tiny", (12, 24), 4, 4),

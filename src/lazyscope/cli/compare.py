@@ -42,7 +42,7 @@ def _with_limits(question: Question, wanted: output.Wanted, problem: Problem, ma
     if len(makers) > 1:
         raise InvalidParameter.of(question.owner, "--regime", "name one regime", ",".join(makers))
     ((word, (run, scalar)),) = runs_of(question, problem, makers, True, options)[0].items()
-    check_picture(question, wanted, [run])
+    check_picture(question, wanted, [run], question.columns)
     effort.of([(word, run)], options["draws"]).check(question.owner, _FEWER)
     sizes: Any = {name: values[0] if name in scalar else list(values) for name, values in run.sizes.items()}
     how = {"method": run.method, "draws": options["draws"], "seed": options["seed"]}

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 DIGITS = {"limit": 5, "exact": 4, "simulate": 4}
 _ERRORS = {"risk": "stderr", "simulate": "stderr", "difference": "stderr"}
+_OWN = ("step", "degree", "neuron", "neuron_too", "index")  # axes that a table or a picture of risks has not
 _REPORTED = ("residual", "iterations")  # what a solver reports: in the files, not in the table
 
 FORCE = "Replace files that exist; without it they are left alone, and the command refused."
@@ -119,14 +120,14 @@ def emit_points(wanted: Wanted, result: xr.Dataset) -> None:
         names = ["limit"] if "limit" in result else sorted(_shown(result), key=lambda name: name not in first)
         if "margin" in names:
             names = ["error", "margin"]
-        return pictures.grid(result.drop_dims(["step", "degree"], errors="ignore"), names)
+        return pictures.grid(result.drop_dims([*_OWN], errors="ignore"), names)
 
     deliver(wanted, result, picture, show_points)
 
 
 def _shown(result: xr.Dataset) -> list[str]:
     """Return the variables that people look at, in the order of the result."""
-    along = [values.dims for values in result.data_vars.values() if not {"draw", "step", "degree"} & {*values.dims}]
+    along = [values.dims for values in result.data_vars.values() if not {"draw", *_OWN} & {*values.dims}]
     whole = max(along, key=len)
     names = [str(name) for name, values in result.data_vars.items() if values.dims == whole]
     same = ("risk",) if "error" in names else ()  # of labels the risk is the probability of a wrong one

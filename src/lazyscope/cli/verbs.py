@@ -68,28 +68,30 @@ def _run(question: Question, options: dict[str, Any]) -> None:
     draws = 1 if verb == "limit" else whole_number(options["draws"], verb, "draws")
     asked, left_out = runs_of(question, problem, makers, named, options)
     runs = [run for run, _ in asked.values()]
-    if not question.columns and len({tuple(run.sizes) for run in runs}) > 1:
+    along_time = any("times" in run.sizes for run in runs)
+    columns = question.columns and not along_time
+    if not columns and len({tuple(run.sizes) for run in runs}) > 1:
         must = "name regimes that take the same sizes, or a single one"
         raise InvalidParameter.of(owner, "--regime", must, ",".join(asked))
-    check_picture(question, wanted, runs)
+    check_picture(question, wanted, runs, columns)
     fewer = "--draws or --width" if verb == "exact" else "--samples, --steps, --draws or --width"
     effort.of(((word, run) for word, (run, _) in asked.items()), draws).check(owner, fewer)
     with progress_bar():
         results = [_best_ridge(runs[0])] if _optimal(options) else _compute(asked, draws, named, left_out)
     for word, error in left_out.items():  # only now: a refusal is one line
         click.echo(f"lazyscope: note: {word} is left out. {error}", err=True)
-    if question.columns and isinstance(problem, SizedProblem):
+    if columns and isinstance(problem, SizedProblem):
         name = "rho" if verb == "limit" else "width"
         grid = declared.axis(owner, question.kind, name, options[name], problem.d)
         output.emit(wanted, results, problem, geometric=grid.geometric)
     else:
-        several = len(asked) > 1 or len(question.default_regimes) > 1
+        several = len(asked) > 1 or (len(question.default_regimes) > 1 and not along_time)
         output.emit_points(wanted, _joined(results) if several else results[0])
 
 
-def check_picture(question: Question, wanted: output.Wanted, runs: list[Run]) -> None:
+def check_picture(question: Question, wanted: output.Wanted, runs: list[Run], columns: bool) -> None:
     """Refuse, before any work, a picture that could not be drawn."""
-    if wanted.plot is not None and question.columns:
+    if wanted.plot is not None and columns:
         pictures.check_ratios(next((sizes for run in runs for sizes in run.sizes.values()), ()))
     elif wanted.plot is not None:
         drawn = (name for name in runs[0].sizes if name != "d" and (name != "samples" or question.verb == "limit"))

@@ -102,7 +102,7 @@ def curves(results: Sequence[xr.Dataset], problem: SizedProblem, *, geometric: b
     return figure
 
 
-_SHORT = {"psi1": "N/d", "psi2": "n/d", "ridge": "ridge λ", "width": "N"}
+_SHORT = {"psi1": "N/d", "psi2": "n/d", "ridge": "ridge λ", "width": "N", "times": "t = steps/d", "step_size": "η"}
 _MANY = 8  # lines that a legend can tell apart
 
 

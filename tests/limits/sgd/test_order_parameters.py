@@ -111,7 +111,7 @@ def test_four_error_functions_are_two_under_another_law(a, b, c):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("sizes", [(1.0, 1.0, 1.0, 1.0), (1e-6, 1e3, 1.0, 1e3)])
 def test_four_rectified_fields_agree_with_quadrature(seed, sizes):
-    """Three fields by quadrature over their positive octant, the fourth given them is a normal distribution function."""
+    """Three fields by quadrature over their positive octant; the fourth given them is a normal distribution."""
     A = np.random.default_rng(seed).standard_normal((4, 6))
     A *= np.sqrt(np.array(sizes) / np.sum(A**2, axis=1))[:, None]
     C = A @ A.T
@@ -203,7 +203,7 @@ def test_a_network_that_is_the_target_stays(name):
 
 
 def test_small_steps_on_squares_are_the_flow():
-    """η → 0 on a committee of squares is gradient flow on ⟨x, Bx⟩, B of rank 2, with time 2t: its loss is twice ours."""
+    """η → 0 on squares is gradient flow on ⟨x, Bx⟩, B of rank 2, with time 2t: its loss is twice ours."""
     d, times = 6, np.array([0.0, 0.1, 0.3, 1.0, 3.0, 10.0])
     W = 0.7 * np.random.default_rng(0).standard_normal((d, 3)) / sqrt(d)
     target = ls.QuadraticTarget([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
@@ -223,9 +223,8 @@ def test_sgd_lies_on_the_equation(name):
     """Twelve runs from the same overlaps in d = 250, before the plateau ends: three standard errors of their mean."""
     problem = committee(name, d=250, noise=0.2)
     runs = [PlateauDraw(problem, name, 0.25, (0.15, 0.05), 0.1, 4.0, k).compute() for k in range(12)]
-    path = ls.order_parameters(
-        problem, ls.Trained(name), times=runs[0]["time"], step_size=0.1, overlaps=(0.25 * np.eye(2), np.diag([0.15, 0.05]))
-    )  # fmt: skip
+    start = (0.25 * np.eye(2), np.diag([0.15, 0.05]))
+    path = ls.order_parameters(problem, ls.Trained(name), times=runs[0]["time"], step_size=0.1, overlaps=start)
     risks = np.array([run["risk"] for run in runs])
     z = (risks.mean(axis=0) - path.risk.values) / (risks.std(axis=0, ddof=1) / sqrt(12))
     assert np.max(np.abs(z)) < 3.0

@@ -191,6 +191,8 @@ def _size(question: Question, name: str) -> click.Option:
             ["--rho"], help=f"N/d: {grammar.GRAMMAR}. By default {_LEAST_RATIO}:2:40, from one neuron on."
         )
     if name == "width":
+        few = [claim.sizes["width"] for claim in question.claims if "times" in claim.arguments]
+        usual = f"{few[0]:g}" if few else usual
         return click.Option(["--width"], help=f"N: {grammar.GRAMMAR}. By default {usual}.")
     if name == "samples" and question.verb == "limit":
         return click.Option(["--samples"], help=f"n: {grammar.GRAMMAR}. By default {usual}.")
@@ -204,6 +206,7 @@ def _size(question: Question, name: str) -> click.Option:
     if name == "d":
         return click.Option(["--d"], type=int, default=int(usual), show_default=True, help="Dimension.")
     texts = {"psi1": f"N/d: {grammar.GRAMMAR}.", "psi2": "n/d: likewise.", "ridge": "λ: likewise, or 0."}
+    texts |= {"times": f"steps/d: {grammar.GRAMMAR}.", "step_size": "η of SGD: likewise; 0 is the limit η → 0."}
     text = texts.get(name, f"{grammar.GRAMMAR}.")
     if name == "ridge" and question.verb == "limit":
         text = "λ: likewise, or 0, or optimal."
@@ -345,7 +348,9 @@ def sizes_of(question: Question, claim: Claim, problem: Problem, options: Mappin
         elif name == "ridge" and question.verb == "limit" and options["ridge"].strip() == "optimal":
             continue
         else:
-            grid = axis(question.owner, question.kind, name, options[name], d)
+            alone = name == "width" and "times" in claim.arguments and options[name] is None  # few neurons, N fixed
+            text = f"{claim.sizes[name]:g}" if alone else options[name]
+            grid = axis(question.owner, question.kind, name, text, d)
             values = grid.whole if name == "width" and question.verb != "limit" else grid.values
             sizes[name] = values[0] if len(values) == 1 and name not in ("rho", "width") else values
     return sizes

@@ -112,7 +112,7 @@ class PlateauPreset(Preset):
 
 PRESETS = {
     "quick": PlateauPreset("half a minute", (250,), 12),
-    "paper": PlateauPreset("about ten minutes", (250, 1000), 20),
+    "paper": PlateauPreset("about ten minutes", (250, 1000), 40),
 }
 
 

@@ -129,7 +129,7 @@ def plateau(times: FloatArray, risk: FloatArray) -> tuple[float, float]:
     >>> t = np.geomspace(0.1, 1000.0, 400)
     >>> begin, end = plateau(t, 0.1 / (1.0 + np.exp((t - 300.0) / 30.0)) + np.exp(-t))
     >>> print(f"{begin:.0f} to {end:.0f}")
-    4 to 222
+    4 to 226
     """
     inside = (times > 0.0) & (risk > 0.0)
     t, y = np.log(times[inside]), np.log(risk[inside])
