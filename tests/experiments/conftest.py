@@ -16,6 +16,7 @@ from lazyscope.experiments.dynamics.plateau import PlateauPreset
 from lazyscope.experiments.dynamics.staircase import StaircasePreset
 from lazyscope.experiments.frame.experiment import Findings, compute
 from lazyscope.experiments.lazy.design import Dots, PanelsPreset
+from lazyscope.experiments.lazy.directions import DirectionsPreset
 from lazyscope.experiments.lazy.separation import SeparationPreset
 from lazyscope.experiments.margin.margin_equivalence import MarginEquivalencePreset
 from lazyscope.experiments.margin.max_margin import MaxMarginPreset
@@ -86,6 +87,7 @@ TINY = {
         terms=200,
     ),
     "bridge": BridgePreset("tiny", 20, 60, psi1=(3.0, 10.0), dimensions=(1000, 10_000, 100_000)),
+    "directions": DirectionsPreset("tiny", 40, 20, 40),
     "kernel-spectrum": SpectrumPreset("tiny", (24, 48, 96), 3),
     "coupling": CouplingPreset("tiny", (50, 500), draws=2, samples=8, signs=4),
     "higher-order": HigherOrderPreset("tiny", (50, 500), orders=(2, 3), draws=2, samples=8, repeats=8),
@@ -106,7 +108,7 @@ TINY = {
     "separability": SeparabilityPreset("tiny", (12, 24), 30, relative=(0.5, 0.8, 1.0, 1.3, 1.8)),
     "flow": FlowPreset("tiny", 20, 3, ratios=(0.5,), until=(2.0, 2.0), small=(0.01, 0.01), larger=(0.02, 0.02)),
     "staircase": StaircasePreset("tiny", 10, 3, (1.0, 0.5, 0.25), 2, init=0.01, until=20.0, step_size=0.01),
-    "plateau": PlateauPreset("tiny", (60,), 6, step_size=1.0, until=90.0),
+    "plateau": PlateauPreset("tiny", (60,), 6, step_size=1.0, until=90.0, first=(0.05, 0.04)),
     "lazy-to-rich": LazyToRichPreset("tiny", 8, 2, alpha=(0.01, 3.0, 300.0, 1000.0)),
     "mean-field": MeanFieldPreset("tiny", (2, 8, 32), 2, steps=300, samples=200, atoms=60),
     "interpolation": InterpolationPreset("tiny", (12, 24), 4, 4),

@@ -1,16 +1,20 @@
 """A user's own file: what is a table is forecast, what is none is refused in a line, and nothing is kept."""
 
+import asyncio
 import io
 import pickle
+import signal
 import threading
+import urllib.request
 import zipfile
 
 import numpy as np
+import psutil
 import pytest
 
 import lazyscope as ls
 from lazyscope.errors import LazyscopeError
-from lazyscope.explorer.guard import LARGEST_TABLE
+from lazyscope.explorer.guard import LARGEST_TABLE, Guard
 from lazyscope.explorer.schemas import Answer, TableRecord
 from lazyscope.explorer.tables import reading
 from lazyscope.explorer.tables.process import Reader
@@ -20,6 +24,8 @@ from lazyscope.explorer.views import VIEWS
 from lazyscope.lenses.data.table import describe, example, read
 from lazyscope.lenses.forecast.held_out import held_out
 from lazyscope.lenses.forecast.of_table import forecast_table
+
+from .conftest import explore
 
 BINARY = {"content-type": "application/octet-stream"}
 
@@ -169,6 +175,36 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(client):
     assert LARGEST_TABLE == 20_000_000
 
 
+def test_two_files_at_once_are_let_in_and_the_third_waits():
+    async def scenario():
+        arriving, said = asyncio.Event(), []
+
+        async def app(scope, receive, send):
+            await receive()
+            await send({"type": "http.response.start", "status": 201, "headers": []})
+
+        async def receive():
+            await arriving.wait()
+            return {"type": "http.request", "body": b"a,b", "more_body": False}
+
+        async def send(message):
+            said.append(message.get("status"))
+
+        headers = [(b"host", b"localhost"), (b"content-length", b"3")]
+        scope = {"type": "http", "method": "POST", "path": "/api/tables", "query_string": b"", "headers": headers}
+        guard = Guard(app)
+        waiting = [asyncio.create_task(guard(dict(scope), receive, send)) for _ in range(2)]
+        await asyncio.sleep(0)
+        await guard(dict(scope), receive, send)
+        assert [one for one in said if one] == [429]
+        arriving.set()
+        await asyncio.gather(*waiting)
+        await guard(dict(scope), receive, send)
+        assert [one for one in said if one] == [429, 201, 201, 201]
+
+    asyncio.run(scenario())
+
+
 def test_only_this_servers_own_page_may_send_a_file(client):
     for headers in ({"origin": "http://evil.example"}, {"sec-fetch-site": "cross-site"}, {"host": "evil.example"}):
         assert send(client, "house.csv", house(), **headers).status_code == 403
@@ -185,6 +221,8 @@ def test_a_table_that_cannot_be_forecast_is_refused_in_one_line(client):
     assert "must name a column" in ask(target="nonsense")
     few = send(client, "few.csv", house(12)).json()["data"]
     assert "at least 20 rows" in ask(data=few, target="price")
+    far = np.random.default_rng(0).standard_normal((2, 99)) * 1e300
+    assert "left what float64 holds" in ask(data=send(client, "far.npz", archive(x=far[0], y=far[1])).json()["data"])
     assert "not in this server's memory" in ask(data="0123456789abcdef")
     assert "data" in ask(data="../../../../etc")
     assert "width = inf" not in client.get("/api/limit/data", params={"regime": "nt", "width": 3}).text
@@ -234,7 +272,33 @@ def test_the_process_that_reads_is_replaced_when_it_dies_and_ended_when_it_stall
         reader.close()
     with pytest.raises(LazyscopeError, match="ending"):
         reader("look", Source("diabetes"))
-    assert threading.active_count() < 50
+
+
+def test_the_process_outlives_the_thread_that_asked_first():
+    """On Linux a child that ends with its parent ends with the parent's thread: a server's threads come and go."""
+    reader = Reader()
+    try:
+        first = threading.Thread(target=reader, args=("look", Source("diabetes")))
+        first.start()
+        first.join()
+        process = reader._process
+        assert reader("look", Source("diabetes")).rows == 442 and reader._process is process
+    finally:
+        reader.close()
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGKILL])
+def test_the_process_ends_with_its_server_and_files_with_one_that_ends_itself(signal_, tmp_path):
+    with explore("--no-browser", TMPDIR=str(tmp_path)) as (process, address):
+        request = urllib.request.Request(f"{address}api/tables?name=house.csv", house(), BINARY)
+        with urllib.request.urlopen(request, timeout=120) as response:
+            assert response.status == 201
+        ((folder,), children) = tmp_path.glob("lazyscope-tables-*"), psutil.Process(process.pid).children()
+        assert children
+        process.send_signal(signal_)
+        process.wait(10)
+        assert not psutil.wait_procs(children, timeout=3.0)[1]
+        assert folder.exists() == (signal_ == signal.SIGKILL)
 
 
 def test_dots_are_fits_on_other_rows_and_lie_on_the_lines():

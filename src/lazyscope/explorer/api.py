@@ -29,6 +29,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from pydantic import Field, create_model
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from lazyscope import __version__
 from lazyscope.errors import LazyscopeError
@@ -218,7 +219,10 @@ def _add_tables(app: FastAPI) -> None:
 
         Nothing in it is unpickled. A few files are kept, the oldest forgotten.
         """
-        content = await request.body()
+        try:
+            content = await request.body()
+        except ClientDisconnect:  # whoever it was does not hear it
+            raise HTTPException(400, "The table did not arrive whole.") from None
         key, called, found = await run_sync(SHELF.add, name, content, limiter=request.app.state.patient)
         return TableRecord(data=key, name=called, rows=found.rows, columns=list(found.columns), target=found.target)
 

@@ -30,6 +30,13 @@ def quadratic(
     return {"risk": float(np.sum(missed**2)) / matrices.squared_norm(problem.B)}
 
 
+def learnt_form(problem: QuadraticTarget, regime: NeuralTangent, W: FloatArray) -> FloatArray:
+    """G = B − P⊥BP⊥, the form that the best tangent model with the weights W learns, (d, d): O(d³) flops."""
+    basis, rank = _rotation(problem, W)
+    off = basis[:, rank:]
+    return np.asarray(matrices.dense(problem.B) - off @ (off.T @ matrices.times(problem.B, off)) @ off.T)
+
+
 def one_direction(problem: MultiIndex, regime: NeuralTangent, width: int, rng: np.random.Generator) -> dict[str, float]:
     """R = 1 − (h₂²/E h²)(1 − ‖P⊥u‖⁴): the class has quadratic functions alone, and that part of h has B ∝ uuᵀ."""
     one_index(problem)

@@ -19,6 +19,7 @@ from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NotConverged
 from lazyscope.evidence.claim import Claim, Example, at_width, exponential_quantiles, nonlinear_features, three_levels
+from lazyscope.numerics import matrices
 from lazyscope.population.environment import Environment, environments, largest_cosine, project
 from lazyscope.population.kernels import SERIES_TOLERANCE, pair_kernel
 from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, QuadraticTarget
@@ -45,6 +46,20 @@ def risk(problem: GaussianProblem, regime: RandomFeatures, width: int, rng: np.r
         "rank": solution.rank,
         "residual": solution.residual,
     }
+
+
+def learnt_form(problem: QuadraticTarget, W: FloatArray) -> tuple[FloatArray, float]:
+    """G = Σa_iw_iw_iᵀ and the offset Tr G − Σa_i of the best second layer for σ = u² − 1: U and V in closed form.
+
+    U_ij = 2⟨w_i, w_j⟩² + (‖w_i‖² − 1)(‖w_j‖² − 1),      V_i = 2⟨w_i, Bw_i⟩:   N³ flops.
+    """
+    from scipy.linalg import lstsq
+
+    excess = np.einsum("ij,ij->i", W, W) - 1.0
+    U = 2.0 * (W @ W.T) ** 2 + np.outer(excess, excess)
+    V = 2.0 * np.einsum("ij,ij->i", matrices.rows_times(W, problem.B), W)
+    a = lstsq(U, V)[0]
+    return np.asarray((W.T * a) @ W), float(a @ excess)
 
 
 def moments(

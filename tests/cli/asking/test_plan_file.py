@@ -92,6 +92,7 @@ def test_every_setting_of_sgd_reaches_the_tasks(here):
         "decay": "[[0.5, 2.0]]",
         "test": "9",
         "second_layer": '"fixed"',
+        "rule": '"adam"',
     }
     assert set(settings) == {field.name for field in fields(ls.SGD)}
     simulated = LEAST.replace("exact", "simulate") + "[sgd]\n"
@@ -142,7 +143,7 @@ def test_files_are_looked_up_beside_the_plan(here, monkeypatch):
         (LEAST + "samples = 'many'", "samples"),
         (LEAST + "name = '/etc/passwd'", "name parameter of Plan"),
         (LEAST.replace("quadratic", "cubic"), "made of quadratic, mixture, .*parity"),
-        (LEAST.replace("nn", "bayes"), "made of rf, nt, nn, mf"),
+        (LEAST.replace("nn", "bayes"), "made of rf, nt, nn, joint, mf"),
         (LEAST.replace("exact", "limit"), "exact or simulate"),
         (LEAST.replace("3", "'1:2'"), "start:stop:count"),
         (LEAST.replace("3", "-3"), "positive whole number"),

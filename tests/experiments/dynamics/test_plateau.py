@@ -10,7 +10,7 @@ def test_weights_start_at_the_overlaps_that_are_asked_for(sizes):
     draw = plateau.work(sizes["plateau"])[0]
     W = draw.start(np.random.default_rng(0))
     np.testing.assert_allclose(W @ W.T, 0.25 * np.eye(2), atol=1e-12)
-    np.testing.assert_allclose(W[:, :2], np.diag([0.15, 0.05]), atol=1e-12)
+    np.testing.assert_allclose(W[:, :2], np.diag([0.05, 0.04]), atol=1e-12)
 
 
 def test_the_verdict_says_where_sgd_leaves_the_line(tiny):

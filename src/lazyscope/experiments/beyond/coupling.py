@@ -269,7 +269,8 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
             for name, (colour, marker) in shown.items():
                 _series(axes, data[panel].sel(quantity=name), _SHORT[name], colour, marker)
             axes.set(xscale="log", yscale="log", xlabel="m, neurons", title=title)
-            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, title="fitted exponent (declared)")
+            words = "fitted exponent (declared, dashed)"
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, title=words)
         left.set_ylabel("root mean square")
         right.set_ylabel("distance")
     return figure

@@ -250,7 +250,7 @@ def _panel(axes: Axes, result: xr.Dataset) -> None:
         sizes = (m, at[kind], at[f"{kind}_stderr"])
         against_declared(axes, sizes, float(at[f"{kind}_exponent"]), float(at[f"{kind}_declared"]), name, **look)
     axes.set(xscale="log", yscale="log", xlabel="m, neurons", title=f"k = {k}, σ = {result.attrs['activation']}")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), title="fitted exponent (declared)")
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), title="fitted exponent (declared, dashed)")
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from lazyscope.errors import LazyscopeError
@@ -22,36 +23,23 @@ SECONDS = 120.0
 
 
 class Reader:
-    """One process, started when it is first needed and again when it has died; one request at a time."""
+    """One process, started when it is first needed and again when it has died; one request at a time.
+
+    A thread of its own talks to it: on Linux the process ends with the thread that started it (`end_with`), and a
+    server's threads come and go.
+    """
 
     def __init__(self, seconds: float = SECONDS) -> None:
         self.seconds = seconds
-        self._lock = threading.Lock()
+        self._thread = ThreadPoolExecutor(1, "tables")
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
 
     def __call__(self, name: str, *arguments: Any) -> Any:
         """Call a function of `reading` in the process; raise what it refuses."""
-        with self._lock:
-            process = self._running()
-            assert process.stdin is not None and process.stdout is not None
-            timer = threading.Timer(self.seconds, process.kill)
-            timer.start()
-            try:
-                pickle.dump((name, arguments), process.stdin)
-                process.stdin.flush()
-                answered, value = pickle.load(process.stdout)
-            except (EOFError, OSError, pickle.UnpicklingError):
-                self._end()
-                raise LazyscopeError(
-                    f"The process that reads tables ended: {self.seconds:g} s or the memory did not do. "
-                    "Use fewer rows or columns."
-                ) from None
-            finally:
-                timer.cancel()
-        if not answered:
-            raise value
-        return value
+        if self._closed:
+            raise _ending()
+        return self._thread.submit(self._ask, name, arguments).result()
 
     def close(self) -> None:
         """End the process, whatever it is doing."""
@@ -59,12 +47,33 @@ class Reader:
         process = self._process
         if process is not None:
             process.kill()  # whoever waits for it is told, and lets go
-        with self._lock:
+        self._thread.submit(self._end)
+        self._thread.shutdown()
+
+    def _ask(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        process = self._running()
+        assert process.stdin is not None and process.stdout is not None
+        timer = threading.Timer(self.seconds, process.kill)
+        timer.start()
+        try:
+            pickle.dump((name, arguments), process.stdin)
+            process.stdin.flush()
+            answered, value = pickle.load(process.stdout)
+        except (EOFError, OSError, pickle.UnpicklingError):
             self._end()
+            raise LazyscopeError(
+                f"The process that reads tables ended: {self.seconds:g} s or the memory did not do. "
+                "Use fewer rows or columns."
+            ) from None
+        finally:
+            timer.cancel()
+        if not answered:
+            raise value
+        return value
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._closed:
-            raise LazyscopeError("The server is ending.")
+            raise _ending()
         if self._process is not None and self._process.poll() is not None:
             self._end()
         if self._process is None:
@@ -82,6 +91,10 @@ class Reader:
                 with contextlib.suppress(OSError):
                     if pipe is not None:
                         pipe.close()
+
+
+def _ending() -> LazyscopeError:
+    return LazyscopeError("The server is ending.")
 
 
 def main() -> None:

@@ -1,0 +1,194 @@
+"""What RF, NT and NN have learnt of every eigendirection of B: the central sentence of L (Ghorbani et al. 2019).
+
+"NT learns random directions, NN the principal ones." Each learns a quadratic form G, and Σ_i ‖(B − G)u_i‖²/‖B‖² over
+the eigenvectors u_i of B, with the square of the offset, is its risk. Lines are `limits.directions`, dots means over
+drawn weights at the same d and N.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope import weights
+from lazyscope.checks import FloatArray
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.draws import Draw, over_draws
+from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.limits import directions
+from lazyscope.population import projector, random_features
+from lazyscope.problems import QuadraticTarget
+from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
+from lazyscope.runs.pictures import LOOKS
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_REGIMES: dict[str, RandomFeatures | NeuralTangent | Trained] = {
+    "RF": RandomFeatures(),
+    "NT": NeuralTangent(),
+    "NN": Trained(),
+}
+_LINES = {"RF": directions.random_features, "NT": directions.neural_tangent, "NN": directions.trained}
+_WORDS = {"RF": "RF: the same of all", "NT": "NT: a share of each", "NN": "NN: the N largest"}
+_SUM = 1e-10  # what a sum over directions may differ from the risk by
+_FAR = 3.5  # of z, root mean square over directions; what 1/d adds is beside it
+
+
+@dataclass(frozen=True)
+class DirectionsDraw(Draw):
+    """One draw of the weights: what one regime learns and misses of every direction, beside the risk of `exact`."""
+
+    regime: str
+    d: int
+    width: int
+    number: int = 0
+    seed: int = 0
+
+    words = "directions, {0.regime}, d = {0.d}"
+    costs = ("d", "width")
+
+    def compute(self) -> Row:
+        """Return G_ii and ‖(B − G)u_i‖²/‖B‖², ascending in b_i, the offset's square over 2‖B‖², and the risk."""
+        problem, regime = QuadraticTarget.exponential(self.d), _REGIMES[self.regime]
+        b, size = problem.eigenvalues, 0.5 * problem.energy
+        order, offset = np.argsort(problem.B, kind="stable"), 0.0  # B is diagonal: its eigenvectors are the axes
+        if isinstance(regime, Trained):
+            G = np.zeros((self.d, self.d))
+            G[order, order] = np.where(np.arange(self.d) >= self.d - self.width, b, 0.0)  # Eckart and Young
+        else:
+            W = weights.draw(problem, regime, self.width, weights.generator(self.seed, self.number, self.width))
+            if isinstance(regime, NeuralTangent):
+                G = projector.learnt_form(problem, regime, W)
+            else:
+                G, offset = random_features.learnt_form(problem, W)
+        missed = np.sum((np.diag(problem.B) - G) ** 2, axis=0) / size
+        run = Run("exact", problem, regime, {"width": (self.width,)}, number=self.number, seed=self.seed)
+        return {
+            "learnt": np.diagonal(G)[order],
+            "missed": missed[order],
+            "offset": np.array(0.5 * offset**2 / size),
+            "risk": np.asarray(run.compute()["risk"]),
+        }
+
+
+@dataclass(frozen=True)
+class DirectionsPreset(Preset):
+    """Dimension, number of neurons and draws."""
+
+    d: int
+    width: int
+    draws: int
+
+    @property
+    def trials(self) -> list[DirectionsDraw]:
+        """All draws, regime by regime."""
+        return [DirectionsDraw(name, self.d, self.width, k) for name in _REGIMES for k in range(self.draws)]
+
+
+PRESETS = {
+    "quick": DirectionsPreset("seconds", 100, 25, 60),
+    "paper": DirectionsPreset("a minute", 450, 112, 60),
+}
+
+
+def work(preset: DirectionsPreset) -> list[DirectionsDraw]:
+    """Return all draws."""
+    return preset.trials
+
+
+def data(preset: DirectionsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    """Return what is learnt and missed of every direction, means and standard errors over draws, with their lines."""
+    import xarray as xr
+
+    b, rho = QuadraticTarget.exponential(preset.d).eigenvalues, preset.width / preset.d
+    size = float(np.sum(b**2))
+    shape = (len(_REGIMES), preset.draws, preset.d)
+    drawn = {name: np.array([row[name] for row in rows]).reshape(shape) for name in ("learnt", "missed")}
+    risk, offset = (np.array([row[name] for row in rows]).reshape(shape[:2]) for name in ("risk", "offset"))
+    lines = [line(b, rho) for line in _LINES.values()]
+    values: dict[str, Any] = {}
+    for k, name in enumerate(drawn):
+        unit = size if name == "missed" else 1.0
+        mean, stderr = over_draws(drawn[name], axis=1)
+        values[name] = (("regime", "eigenvalue"), mean)
+        values[f"{name}_stderr"] = (("regime", "eigenvalue"), stderr)
+        values[f"{name}_line"] = (("regime", "eigenvalue"), np.array([line[k] for line in lines]) / unit)
+    values |= {
+        "sum": (("regime", "draw"), drawn["missed"].sum(axis=2) + offset),
+        "risk": (("regime", "draw"), risk),
+    }
+    about = {"d": preset.d, "width": preset.width, "citations": "ghorbani2019limitations"}
+    return {"directions": xr.Dataset(values, {"regime": list(_REGIMES), "eigenvalue": b}, about)}
+
+
+def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Draw what is learnt along every eigenvector against its eigenvalue, and what of the risk comes from it."""
+    one = data["directions"]
+    with canvas(11.5, 4.7) as figure:
+        left, right = figure.subplots(1, 2)
+        b = one.eigenvalue.values
+        left.plot(b, b, color="#222222", linestyle=":", linewidth=1.3, label="the target itself")
+        _frame(left, one, "learnt", 1.0)
+        _frame(right, one, "missed", float(one.attrs["d"]))
+        left.set(
+            ylabel="learnt, ⟨u, Gu⟩", title=f"What is learnt, σ = u², d = {one.attrs['d']}, N = {one.attrs['width']}"
+        )
+        right.set(ylabel="share of the risk × d", title="What is missed: its mean over directions is the risk")
+        left.legend()
+        right.legend()
+    return figure
+
+
+def _frame(axes: Axes, one: xr.Dataset, name: str, unit: float) -> None:
+    b = one.eigenvalue.values
+    for label in one.regime.values.tolist():
+        at, colour = one.sel(regime=label), LOOKS[label]["color"]
+        told = f"{label}: risk {float(at.risk.mean()):.3f}" if name == "missed" else _WORDS[label]
+        axes.plot(b, unit * at[f"{name}_line"], color=colour, label=told, linewidth=1.6)
+        look = LOOKS[label] | {"markersize": 3.5, "markeredgewidth": 0.8}
+        axes.errorbar(b, unit * at[name], unit * at[f"{name}_stderr"], linestyle="", elinewidth=0.6, capsize=0, **look)
+    axes.set(xlabel="eigenvalue b of B along the direction u")
+
+
+def distances(one: xr.Dataset) -> FloatArray:
+    """Return the root mean square z of dots to lines, beyond 1/d of the largest value, for each regime."""
+    worst = np.zeros(one.regime.size)
+    for name in ("learnt", "missed"):
+        line, stderr = one[f"{name}_line"].values, one[f"{name}_stderr"].values
+        allowed = np.max(np.abs(line), axis=1, keepdims=True) / one.attrs["d"]
+        beyond = np.maximum(np.abs(one[name].values - line) - allowed, 0.0)
+        z = beyond / np.maximum(stderr, 1e-12 * np.max(np.abs(line)))
+        worst = np.maximum(worst, np.sqrt(np.mean(z**2, axis=1)))
+    return worst
+
+
+def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return sums beside risks, what is learnt of small and large directions, and whether all is as predicted."""
+    one = data["directions"]
+    d, gap, far = one.attrs["d"], float(np.max(np.abs(one["sum"] - one.risk))), distances(one)
+    half = d // 2
+    lines = [f"{'':>4}{'risk':>10}{'sum':>10}{'learnt of b, lower half':>26}{'upper half':>12}{'z to the line':>15}"]
+    for k, label in enumerate(one.regime.values.tolist()):
+        at = one.sel(regime=label)
+        low, high = (
+            float(at.learnt[part].sum() / one.eigenvalue[part].sum()) for part in (slice(0, half), slice(half, None))
+        )
+        cells = (
+            f"{float(at.risk.mean()):>10.4f}{float(at['sum'].mean()):>10.4f}{low:>26.3f}{high:>12.3f}{far[k]:>15.2f}"
+        )
+        lines.append(f"{label:>4}{cells}")
+    sums = f"sums over directions {'equal' if gap <= _SUM else 'do NOT equal'} the risk (largest difference {gap:.1e})"
+    fine = "are" if np.all(far < _FAR) else "are NOT"
+    return [*lines, f"{sums}; the directions {fine} learnt as theory says."]
+
+
+_TITLE = "What RF, NT and NN have learnt of every eigendirection of B"
+EXPERIMENT = Experiment("directions", _TITLE, PRESETS, work, data, plot, verdict, place=16)
