@@ -11,6 +11,7 @@ from lazyscope import files
 from lazyscope.errors import LazyscopeError
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.references import Reference
+from lazyscope.experiments.frame.verdict import Fault
 from lazyscope.sweep import Plan, Task, Work, run
 from lazyscope.sweep.store import Store
 
@@ -47,6 +48,9 @@ class Experiment(Generic[P]):
     `at_widths`, which moves its dots to widths that a user asks for; `borrows`, whether it takes what the shipped
     reference runs have; `tasks`, what more there is to say of each piece of work; `rows`, its own form of a CSV file;
     `locate`, which finds its data, in a folder if the user names one, before anything is computed.
+
+    `faults` are mistakes that the verdict must see (`frame.verdict`): the test of the registry plants each of them. The
+    last line of a verdict is an `Answer`, which knows whether it says yes.
     """
 
     name: str
@@ -63,6 +67,7 @@ class Experiment(Generic[P]):
     tasks: Callable[[P], Sequence[Mapping[str, Any]]] | None = None
     rows: Callable[[Panels], list[dict[str, Any]]] = points
     locate: Callable[[Path | None], None] | None = None
+    faults: tuple[Fault, ...] = ()
 
 
 AnyExperiment = Experiment[Any]
