@@ -71,7 +71,7 @@ def test_energies_are_those_of_the_monomial():
 
 def test_inputs_off_the_sphere_are_refused():
     for inputs in ("hypercube", np.arange(1.0, 6.0)):
-        with pytest.raises(ls.NoTheorem, match='x on the sphere.*Pass inputs="sphere"'):
+        with pytest.raises(ls.NoTheorem, match=r'x on the sphere.*Pass inputs="sphere"'):
             ls.exact(ls.RidgeMonomial(5, 3, inputs=inputs), ls.RandomFeatures("erf"), width=3)
 
 

@@ -97,7 +97,10 @@ CLAIMS = (
         title="random features on a monomial",
         theorem="closed-form moments on the sphere (Funk and Hecke), best second layer and offset",
         citations=("ghorbani2021linearized",),
-        assumptions=("x uniform on the sphere ‖x‖ = √d, w on the unit sphere", "risk over the variance of the monomial"),
+        assumptions=(
+            "x uniform on the sphere ‖x‖ = √d, w on the unit sphere",
+            "n = ∞: the population optimum over second layer and offset; risk over the variance of the monomial",
+        ),
         arguments=("width",),
         compute=at_width(monomial),
         covers=isotropic_features,
