@@ -24,6 +24,7 @@ from lazyscope.files import read_array
 from lazyscope.problems.base import Option, Problem, SizedProblem
 from lazyscope.protocols import TrainingProtocol
 from lazyscope.regimes import Regime
+from lazyscope.runs.side_by_side import comparable
 
 Verb = Literal["limit", "exact", "simulate", "compare"]
 Spelling = Callable[[str], str]
@@ -121,14 +122,14 @@ def questions(verb: Verb) -> dict[str, Question]:
     """Return the questions that a verb answers, by the word of the problem.
 
     >>> sorted(questions("exact"))
-    ['harmonic', 'mixture', 'multi-index', 'quadratic']
+    ['harmonic', 'mixture', 'monomial', 'multi-index', 'quadratic']
     """
     known = registry.claims("simulate" if verb == "compare" else verb)
     if verb == "compare":  # something is simulated, and something else is there to compare it with
         others = {
             (claim.problem, claim.regime) for fidelity in ("limit", "exact") for claim in registry.claims(fidelity)
         }
-        known = tuple(claim for claim in known if (claim.problem, claim.regime) in others)
+        known = tuple(c for c in known if (c.problem, c.regime) in others and comparable(c))
     return by_problem(verb, known)
 
 
