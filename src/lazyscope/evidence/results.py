@@ -43,6 +43,7 @@ LONG_NAMES = {
     "margin": "largest margin κ⋆",
     "error": "probability of a wrong label",
     "alignment": "correlation ν with the best direction of the features",
+    "aligned": "share of the weights' squared length along the target's directions",
     "seen": "r, what the features see of the score",
     "separable": "1 where some direction separates the labels",
     "support": "share of support vectors",
