@@ -31,6 +31,9 @@ WIDE = Erratum("paper Eq. 11 and poster, RF at ρ = ∞", "the same for every σ
 ZETA = Erratum(
     'lecture, "Precise asymptotics"', "ζ = b₁²/b⋆²", "ζ = b₁/b⋆", "The talk prints ζ = b₁²/b⋆² for ζ = b₁/b⋆."
 )
+SADDLE = Erratum(
+    "paper Proposition 1", "λ_min(∇²L) < −δ wherever ‖∇L‖ ≤ ε", "there, or near a global minimum, where λ_min ≥ 0"
+)
 CLASSES = Erratum("poster and paper, mixture", "Σ + Δ against Σ − Δ for y = +1", "a sign convention")
 QUADRATIC_MODEL = Erratum(
     "Beyond Linearization §3, quadratic model",
@@ -39,4 +42,4 @@ QUADRATIC_MODEL = Erratum(
     "§3 prints f^Q without the ½ of 1/2!; §6 has it, and so have we.",
 )
 
-ERRATA = (MIXTURE, TANGENT, WIDE, ZETA, CLASSES, QUADRATIC_MODEL)
+ERRATA = (MIXTURE, TANGENT, WIDE, SADDLE, ZETA, CLASSES, QUADRATIC_MODEL)
