@@ -15,7 +15,7 @@ Names are loaded on first use, so that `import lazyscope` and the command line s
 
 import lazy_loader
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = sorted([*__all__, "__version__"])
