@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import socket
 import stat
@@ -392,7 +393,8 @@ def jsonable(value: Any) -> Any:
             return value.tolist()
         value = value.tolist()
     if isinstance(value, (list, tuple)):
-        return [jsonable(item) for item in value]
+        plain = all(type(item) is int or (type(item) is float and math.isfinite(item)) for item in value)
+        return list(value) if plain else [jsonable(item) for item in value]
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)
     return value
