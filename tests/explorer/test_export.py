@@ -60,6 +60,7 @@ def test_the_file_works_with_the_network_off(file, browser, client):
 
 
 def test_dots_of_the_first_state_are_kept():
+    # private: a whole export would draw the dots of every view
     kept = export._dots(VIEWS["margin"])
     assert {dots["name"] for dots in kept["dots"]} == {"test error", "margin"}
     assert kept["command"].startswith("lazyscope simulate labels")

@@ -134,17 +134,6 @@ def test_what_cannot_be_done_is_one_clear_line(options, words):
     assert words in line
 
 
-@pytest.mark.parametrize(("package", "options"), [("fastapi", ()), ("pydantic", ("--export", "page.html"))])
-def test_without_the_extra_it_says_what_to_install(package, options, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    for name in [name for name in sys.modules if name.startswith("lazyscope.explorer")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
-    done = CliRunner().invoke(main, ["explore", "--port", "0", "--no-browser", *options])
-    assert done.exit_code == 2
-    assert done.stderr == f"lazyscope: error: The explorer needs the package {package}. Install lazyscope[explorer].\n"
-
-
 def test_with_a_read_only_home_everything_works():
     with explore("--no-browser", HOME="/proc/nohome", XDG_CACHE_HOME="/proc/nocache") as (_, address):
         assert get(address)[0] == 200

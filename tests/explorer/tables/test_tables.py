@@ -25,7 +25,7 @@ from lazyscope.lenses.data.table import describe, example, read
 from lazyscope.lenses.forecast.held_out import held_out
 from lazyscope.lenses.forecast.of_table import forecast_table
 
-from .conftest import explore
+from ..conftest import explore  # noqa: TID252 (tests are no package that could be named)
 
 BINARY = {"content-type": "application/octet-stream"}
 
