@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -83,10 +82,9 @@ def _make(ctx: click.Context, chosen: Any, preset: str, size: Any, out: Path, wo
     stem = _stem(chosen.name, preset)
     store = out / f"{stem}{'-fresh' if fresh else ''}.sqlite"
     known = references.shipped() if chosen.borrows and not fresh else ()
-    told = partial(click.echo, err=True)
     try:
-        with progress_bar():
-            found = experiment.compute(stem, chosen, size, store, workers, references=known, tell=told)
+        with progress_bar() as say:
+            found = experiment.compute(stem, chosen, size, store, workers, references=known, tell=say)
     except KeyboardInterrupt:
         plan, _ = experiment.plan_of(stem, chosen.work(size))
         _interrupted(ctx, "" if plan is None else plan.name, store)

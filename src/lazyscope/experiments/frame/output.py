@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from lazyscope import files
+from lazyscope.checks import jsonable
 from lazyscope.experiments.frame.experiment import AnyExperiment, Findings
 from lazyscope.experiments.frame.verdict import Answer
-from lazyscope.files import jsonable
 from lazyscope.runs import pictures
 from lazyscope.sweep.worker import versions
 

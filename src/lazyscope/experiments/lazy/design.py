@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from lazyscope.checks import whole_numbers
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame import drawing
-from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.experiment import Early, Experiment, Preset
 from lazyscope.experiments.frame.verdict import Fault
 from lazyscope.problems import SizedProblem
 from lazyscope.protocols import SGD
@@ -113,6 +114,11 @@ class Panel:
             sizes["samples"] = (dots.samples,)
         first = Run("simulate", self.problem, series.regime, sizes, protocol=dots.protocol, seed=self.seed)
         return [first.at(number=k) for k in range(dots.draws if N in dots.widths else 0)]
+
+    def at_a_width(self, series: Series, N: int) -> Panel:
+        """Return the panel with one series and one width alone."""
+        crosses = {N: series.crosses[N]} if N in series.crosses else {}
+        return replace(self, series=(replace(series, crosses=crosses, dots=replace(series.dots, widths=(N,))),))
 
     @property
     def widths(self) -> list[int]:
@@ -216,6 +222,18 @@ def experiment_of(
         numbered = ((at, number) for at, draws in places(preset) for number in range(len(draws)))
         return [{**dict(zip(names, at, strict=True)), "draw": number} for at, number in numbered]
 
+    def early(preset: PanelsPreset) -> list[Early]:
+        """A line for each dot, with its cross: both at the same width."""
+        count, at_dots = 0, dict[tuple[str, str, int], list[int]]()
+        for (panel, label, _, N), draws in places(preset):
+            at_dots.setdefault((panel, label, N), []).extend(range(count, count + len(draws)))
+            count += len(draws)
+        dots = [
+            (panel.at_a_width(series, N), at_dots[panel.name, series.label, N])
+            for panel in panels(preset) for series in panel.series for N in series.dots.widths
+        ]  # fmt: skip
+        return [Early(own, partial(tables.line, one)) for one, own in dots]
+
     return Experiment(
         name,
         title,
@@ -230,4 +248,5 @@ def experiment_of(
         tasks=tasks,
         rows=tables.long_rows,
         faults=(Fault("dots twice as high as they are", doubled, seen="N = 2 ("),),
+        early=early,
     )
