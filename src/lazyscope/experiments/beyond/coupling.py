@@ -47,6 +47,7 @@ QUANTITIES = {
     "hessian": "|(∇²L − ∇²L^Q)[W⋆, W⋆]| (Lemma 14)",
 }
 """What is measured: its name in the papers' terms. `declared.COUPLING` has the exponents of m."""
+_ROOTS = ("linear_plain", "linear", "quadratic", "gap", "rest")  # root mean squares over inputs, signs and draws
 _BOUNDS = ("rest", "risk", "gradient", "hessian")  # their exponents are bounds, the others are theirs
 _BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
 _PANELS = {
@@ -174,7 +175,8 @@ def coupling(
     Returns
     -------
     xarray.Dataset
-        `size` over (`quantity`, `width`) with `stderr`, its mean over draws; `exponent`, `exponent_stderr` and the
+        `size` over (`quantity`, `width`) with `stderr`: the root mean square over inputs, signs and draws of a piece,
+        the mean over draws of a difference of risks; `exponent`, `exponent_stderr` and the
         lemmas' `bound` over `quantity`.
 
     Examples
@@ -199,6 +201,10 @@ def assemble(plan: Sequence[CouplingDraw], rows: Sequence[dict[str, Any]]) -> xr
     sizes = np.array([table(plan, rows, name) for name in names])  # (quantity, width, draw)
     slope, spread = exponents(np.array(widths), sizes)
     mean, error = over_draws(sizes)
+    roots = np.array([name in _ROOTS for name in names])
+    squares, spreads = over_draws(sizes[roots] ** 2)  # a mean of roots would be too small
+    mean[roots] = np.sqrt(squares)
+    error[roots] = spreads / (2.0 * mean[roots])
     first = plan[0]
     return xr.Dataset(
         {
