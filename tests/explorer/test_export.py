@@ -7,7 +7,7 @@ import pytest
 from lazyscope.explorer import export
 from lazyscope.explorer.views import VIEWS
 
-from .test_browser import LINES, SLIDERS, Page
+from .page import LINES, SLIDERS, Page
 
 
 def slim(view):

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from .test_browser import Page
+from .page import Page
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +112,7 @@ def test_large_fits_and_is_kept(page, browser, server):
     other.tab.reload()
     other.drawn()
     assert other.tab.get_attribute("html", "data-size") == "large"
+    other.until(lambda: other.tab.locator("#chart .xtitle").bounding_box())
     title = other.tab.locator("#chart .xtitle").bounding_box()
     assert title["y"] + title["height"] <= 720 and other.tab.locator("#title").bounding_box()["y"] >= 0
     other.check()

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from ..test_browser import Page  # noqa: TID252 (tests are no package that could be named)
+from ..page import Page  # noqa: TID252 (tests are no package that could be named)
 from .test_tables import house
 
 
