@@ -27,6 +27,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         explorer.explorer_kept_alive,
         explorer.explorer_upload,
         core.limit_curves,
+        core.labelled_points,
         ridge.ridge_grid,
         ridge.ridge_path,
         every_size.every_size_grid,

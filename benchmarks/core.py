@@ -18,6 +18,7 @@ RF_TIME, RF_MEMORY = Bound(1.5), Bound(5.0)
 FASTER_THAN_SAMPLES = Bound(20.0, at_least=True)
 CHEAPER_THAN_SGD = Bound(100.0, at_least=True)
 TWO_GIB = Bound(1.0)
+LABELS = Bound(1.0)
 
 Curve = Callable[[], object]
 
@@ -84,6 +85,35 @@ def limit_curves(repeats: int = 11) -> Iterable[Figure]:
 
 def _exact(regime: ls.RandomFeatures | ls.NeuralTangent, width: int) -> object:
     return ls.exact(ls.QuadraticTarget.exponential(D, seed=100), regime, width=width)
+
+
+def labelled_points(repeats: int = 200) -> Iterable[Figure]:
+    """One point of `limit`, what checks, labels and provenance add to its numbers."""
+    from dataclasses import replace
+
+    from lazyscope.runs.verbs import run_of
+
+    target, features = ls.QuadraticTarget.exponential(D, seed=100), ls.RandomFeatures("relu")
+    points: dict[str, tuple[object, object, dict[str, float], str | None]] = {
+        "quadratic, RF": (target, features, {"rho": 0.5}, None),
+        "quadratic, NT": (target, ls.NeuralTangent(), {"rho": 0.5}, None),
+        "quadratic, NN": (target, ls.Trained(), {"rho": 0.5}, None),
+        "ridge": (ls.LinearTarget(1.0, 0.5), features, {"psi1": 2.0, "psi2": 3.0, "ridge": 0.1}, None),
+        "margin": (ls.LinearLabels(4.0), features, {"psi1": 3.0, "psi2": 2.0}, "margin"),
+        "every size": (ls.HarmonicTarget(20, [0, 1, 1]), features, {"width": 100, "samples": 200, "ridge": 0.1}, None),
+    }
+    for name, (problem, regime, sizes, method) in points.items():
+        run, _ = run_of("limit", problem, regime, sizes, method=method)
+        run = replace(run, problem=run.problem.in_units(regime), known=run.claim)
+        seconds = interleaved(
+            {
+                "verb": lambda p=problem, r=regime, s=sizes, m=method: ls.limit(p, r, method=m, **s),
+                "numbers": lambda run=run: run.claim.compute(run),
+            },
+            repeats,
+        )
+        added = seconds["verb"] - seconds["numbers"]
+        yield Figure(f"limit of one point, {name}: labels", added, 0.3e-3, "0.3 ms", LABELS, extra=seconds)
 
 
 def exact_rf(repeats: int = 3) -> Iterable[Figure]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-import lazyscope as ls
 from benchmarks.harness import Bound, Figure, footprint, interleaved
+from lazyscope.estimators import RandomFeatureMap, RandomFeaturesRegressor, TwoLayerRegressor
 
 RIDGES = np.geomspace(1e-6, 1e1, 50)
 RIDGE_CV = Bound(1.0, at_least=True)
@@ -35,11 +35,11 @@ def random_features_regressor(repeats: int = 3) -> Iterable[Figure]:
 
     for n, N, d in ((4000, 500, 50), (800, 1500, 50)):
         X, y = _regression(n, d)
-        Phi = ls.RandomFeatureMap(N, random_state=0).fit_transform(X)
+        Phi = RandomFeatureMap(N, random_state=0).fit_transform(X)
         found: dict[str, Any] = {}
 
         def ours(X: Any = X, y: Any = y, N: int = N, found: dict[str, Any] = found) -> None:
-            found["ours"] = ls.RandomFeaturesRegressor(N, ridge=RIDGES, random_state=0).fit(X, y)
+            found["ours"] = RandomFeaturesRegressor(N, ridge=RIDGES, random_state=0).fit(X, y)
 
         def ridge_cv(Phi: Any = Phi, y: Any = y, n: int = n, found: dict[str, Any] = found) -> None:
             found["RidgeCV"] = RidgeCV(n * RIDGES).fit(Phi, y)
@@ -76,7 +76,7 @@ def two_layer_regressor(repeats: int = 3, epochs: int = 10) -> Iterable[Figure]:
                 return model.fit(X[:n], y[:n])
 
         def ours(iterations: int, N: int = N, fit: Any = fit) -> Any:
-            return fit(ls.TwoLayerRegressor(N, max_iter=iterations, weight_decay=1e-4, **common))
+            return fit(TwoLayerRegressor(N, max_iter=iterations, weight_decay=1e-4, **common))
 
         def theirs(iterations: int, N: int = N, fit: Any = fit) -> Any:
             return fit(MLPRegressor(hidden_layer_sizes=(N,), max_iter=iterations, **common))

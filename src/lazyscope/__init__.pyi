@@ -8,15 +8,6 @@ from .errors import NotConverged as NotConverged
 from .errors import NoTheorem as NoTheorem
 from .errors import TooLarge as TooLarge
 from .errors import UnreadableFile as UnreadableFile
-from .estimators.feature_map import RandomFeatureMap as RandomFeatureMap
-from .estimators.neural_tangent import NeuralTangentClassifier as NeuralTangentClassifier
-from .estimators.neural_tangent import NeuralTangentRegressor as NeuralTangentRegressor
-from .estimators.random_features import RandomFeaturesClassifier as RandomFeaturesClassifier
-from .estimators.random_features import RandomFeaturesRegressor as RandomFeaturesRegressor
-from .estimators.taylor import TaylorNetClassifier as TaylorNetClassifier
-from .estimators.taylor import TaylorNetRegressor as TaylorNetRegressor
-from .estimators.two_layer import TwoLayerClassifier as TwoLayerClassifier
-from .estimators.two_layer import TwoLayerRegressor as TwoLayerRegressor
 from .evidence.claim import Claim as Claim
 from .evidence.registry import cite as cite
 from .evidence.registry import claims as claims
@@ -55,6 +46,7 @@ from .protocols import ParticleDescent as ParticleDescent
 from .regimes import Bayes as Bayes
 from .regimes import FixedWeights as FixedWeights
 from .regimes import GaussianFeatures as GaussianFeatures
+from .regimes import GiantStep as GiantStep
 from .regimes import IsotropicFeatures as IsotropicFeatures
 from .regimes import JointTangent as JointTangent
 from .regimes import MeanField as MeanField

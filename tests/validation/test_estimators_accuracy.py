@@ -13,7 +13,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import lazyscope as ls
+from lazyscope.estimators import RandomFeaturesClassifier, TwoLayerClassifier
 
 pytestmark = pytest.mark.slow
 
@@ -21,13 +21,13 @@ WIDTH = 200
 DATA = {"digits": load_digits, "breast_cancer": load_breast_cancer}
 PAIRS = {
     "RandomFeaturesClassifier": (
-        lambda: ls.RandomFeaturesClassifier(WIDTH, random_state=0),
+        lambda: RandomFeaturesClassifier(WIDTH, random_state=0),
         lambda: make_pipeline(
             Nystroem(n_components=WIDTH, random_state=0), RidgeClassifierCV(np.geomspace(1e-4, 1e2, 25))
         ),
     ),
     "TwoLayerClassifier": (
-        lambda: ls.TwoLayerClassifier(WIDTH, random_state=0),
+        lambda: TwoLayerClassifier(WIDTH, random_state=0),
         lambda: MLPClassifier(hidden_layer_sizes=(WIDTH,), random_state=0),
     ),
 }

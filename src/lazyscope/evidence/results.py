@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.checks import jsonable
 from lazyscope.errors import NotConverged
-from lazyscope.files import jsonable
 from lazyscope.problems.base import GaussianProblem, Problem
 from lazyscope.protocols import SGD
 from lazyscope.regimes import Regime
@@ -43,6 +43,7 @@ LONG_NAMES = {
     "margin": "largest margin κ⋆",
     "error": "probability of a wrong label",
     "alignment": "correlation ν with the best direction of the features",
+    "aligned": "share of the weights' squared length along the target's directions",
     "seen": "r, what the features see of the score",
     "separable": "1 where some direction separates the labels",
     "support": "share of support vectors",
@@ -192,6 +193,28 @@ def best_step_size(run: Run, table: Mapping[str, Variable]) -> dict[str, Variabl
     return variables
 
 
+def labelled(
+    coordinates: Mapping[str, Variable], variables: Mapping[str, Variable], long_names: Mapping[str, str]
+) -> xr.Dataset:
+    """Put arrays and their names together, 0.1 ms where `xr.Dataset(variables, coordinates)` takes 0.3.
+
+    That constructor aligns, merges and copies what users bring; here every array has its place already. It has no
+    public way around this, so that its own inner one is taken, and a test holds the result to the public constructor.
+    """
+    import xarray as xr
+    from xarray.indexes import PandasIndex
+
+    placed: dict[Any, Any] = {}
+    indexes: dict[Any, Any] = {}
+    for name, (dims, values) in {**variables, **coordinates}.items():
+        attributes = {"long_name": long_names[name]} if name in long_names else None
+        placed[name] = xr.Variable(dims, np.asarray(values), attributes, fastpath=True)
+        if dims == (name,) and name in coordinates:
+            indexes[name] = PandasIndex(values, name)
+            placed[name] = indexes[name].create_variables({name: placed[name]})[name]
+    return xr.Dataset._construct_direct(placed, set(coordinates), indexes=indexes)
+
+
 def dataset(
     coordinates: Mapping[str, Variable],
     variables: Mapping[str, Variable],
@@ -202,17 +225,10 @@ def dataset(
     arguments: Mapping[str, Any],
 ) -> xr.Dataset:
     """Assemble the Dataset that a verb returns, from name → (dimensions, values)."""
-    import xarray as xr
-
     from lazyscope import __version__
 
-    names = LONG_NAMES | ({"risk": "risk (1 = best constant)"} if isinstance(problem, GaussianProblem) else {})
-
-    def labelled(some: Mapping[str, Variable]) -> dict[str, Any]:
-        """Add the long names at once: to look up each variable afterwards takes longer than all the rest."""
-        return {name: (*value, {"long_name": names[name]} if name in names else {}) for name, value in some.items()}
-
-    result = xr.Dataset(labelled(variables), labelled(coordinates))
+    named = LONG_NAMES | ({"risk": "risk (1 = best constant)"} if isinstance(problem, GaussianProblem) else {})
+    result = labelled(coordinates, variables, named)
     result.attrs = {
         "claim": claim.key,
         "fidelity": claim.fidelity,

@@ -90,6 +90,8 @@ class Run(Work):
         protocol: TrainingProtocol | None = None,
     ) -> Run:  # fmt: skip
         """Return the same run at other sizes, of another draw or by another protocol; its claim stays."""
+        if sizes is None and protocol is None and number == self.number:
+            return self
         return replace(
             self,
             sizes=self.sizes if sizes is None else sizes,
@@ -105,6 +107,8 @@ class Run(Work):
     def split(self, *names: str) -> list[Run]:
         """Return a run for each combination of the values of these sizes."""
         given = [name for name in names if name in self.sizes]
+        if not given:
+            return [self]
         return [
             self.at(sizes={**self.sizes, **{name: (value,) for name, value in zip(given, values, strict=True)}})
             for values in product(*(self.sizes[name] for name in given))

@@ -13,6 +13,7 @@ from lazyscope.errors import InvalidParameter
 from lazyscope.numerics.gegenbauer import coordinate
 from lazyscope.problems.base import Option, SizedProblem
 from lazyscope.problems.linear import LinearTarget
+from lazyscope.problems.monomial import RidgeMonomial
 from lazyscope.problems.quadratic import QuadraticTarget
 
 
@@ -78,8 +79,8 @@ class HarmonicTarget(SizedProblem):
         return cls(d, energies[: last + 1], noise)
 
     @classmethod
-    def of_target(cls, target: QuadraticTarget | LinearTarget, d: int | None = None) -> Self:
-        """Return a quadratic or a linear target on the sphere: its trace is constant there, the rest is degree 2.
+    def of_target(cls, target: QuadraticTarget | LinearTarget | RidgeMonomial, d: int | None = None) -> Self:
+        """Return a quadratic, a linear target or a monomial on the sphere; a trace is constant there.
 
         >>> HarmonicTarget.of_target(QuadraticTarget([2.0, 1.0, 0.0])).energies.round(3)
         array([9. , 0. , 2.4])
@@ -87,8 +88,13 @@ class HarmonicTarget(SizedProblem):
         if isinstance(target, LinearTarget):
             size = whole_number(d, "HarmonicTarget.of_target", "d", least=2, advice="LinearTarget leaves it open.")
             return cls(size, np.array([0.0, target.signal**2, target.nonlinear**2]), target.noise)
+        if isinstance(target, RidgeMonomial):
+            p, alpha, length = target.degree, target.alpha, float(np.linalg.norm(target.direction))
+            return cls.of_function(
+                target.d, lambda u: np.asarray(alpha * (length * u) ** p), degree=p, noise=target.noise
+            )
         if not isinstance(target, QuadraticTarget):
-            must = "be a QuadraticTarget or a LinearTarget"
+            must = "be a QuadraticTarget, a LinearTarget or a RidgeMonomial"
             raise InvalidParameter.of("HarmonicTarget.of_target", "target", must, type(target).__name__)
         B = target.B
         size, trace = target.d, float(np.sum(B) if B.ndim == 1 else np.trace(B))

@@ -32,7 +32,7 @@ def answer(run: Run, draws: int = 1, scalar: Collection[str] = _ONE_VALUE) -> xr
     report(len(plan), len(plan), "done")
     result = assemble(plan, rows, scalar)
     for name, values in whole.sizes.items():  # a value that was asked for twice is computed once and answered twice
-        if name in result.dims and len(values) != result.sizes[name]:
+        if len(set(values)) != len(values) and name in result.dims:
             result = result.isel({name: [result[name].values.tolist().index(value) for value in values]})
     return result
 
@@ -46,12 +46,12 @@ def assemble(runs: Sequence[Run], rows: Sequence[Row], scalar: Collection[str] =
     claim = first.claim
     given = [name for name in claim.arguments if name in first.sizes]
     values = {name: tuple(dict.fromkeys(value for run in runs for value in run.sizes[name])) for name in given}
-    whole = first.at(sizes=values)
+    whole = first if values == first.sizes else first.at(sizes=values)
     numbers = sorted({run.number for run in runs})
     own = {name for dims in claim.dims.values() for name in dims}
     table = {name: _table(whole, name, numbers, runs, rows) for name in rows[0] if name not in own}
     if claim.fidelity == "limit" or not given:  # nothing is drawn
-        variables = {name: _without(variable, "draw") for name, variable in table.items()}
+        variables = {name: _without(variable, ("draw",)) for name, variable in table.items()}
     else:
         variables = claim.reduce(whole, table)
     if claim.finite_size is not None:
@@ -60,13 +60,11 @@ def assemble(runs: Sequence[Run], rows: Sequence[Row], scalar: Collection[str] =
         known |= {"width": places["width"], "n": places.get("samples"), "samples": rows[0].get("samples")}
         variables["finite_size"] = (tuple(given), claim.finite_size(known))
     coordinates = _coordinates(whole, rows[0])
-    for name in scalar:
-        if name in values and name not in own:
-            variables = {key: _without(variable, name) for key, variable in variables.items()}
-            coordinates = {key: _without(variable, name) for key, variable in coordinates.items()}
+    single = [name for name in scalar if name in values and name not in own]
+    variables = {name: _without(variable, single) for name, variable in variables.items()}
     hidden = [name for name in _ONE_VALUE if name in scalar and name not in own]
     return dataset(
-        {name: variable for name, variable in coordinates.items() if name not in hidden},
+        {name: _without(variable, single) for name, variable in coordinates.items() if name not in hidden},
         variables,
         claim=claim,
         problem=whole.problem,
@@ -87,6 +85,8 @@ def _table(whole: Run, name: str, numbers: Sequence[int], runs: Sequence[Run], r
     first = rows[0][name]
     tail = first.shape[first.ndim - len(own) :]
     shape = (*(len(sizes[size]) for size in looped), len(numbers), *(len(sizes[size]) for size in arrays), *tail)
+    if len(runs) == 1 and whole.sizes is runs[0].sizes:  # a single run without repeated values fills the table as it is
+        return (*looped, "draw", *arrays, *own), first.reshape(shape)
     table = np.empty(shape, dtype=first.dtype)
     places = {size: {value: k for k, value in enumerate(sizes[size])} for size in (*looped, *arrays)}
     for run, row in zip(runs, rows, strict=True):
@@ -98,12 +98,13 @@ def _table(whole: Run, name: str, numbers: Sequence[int], runs: Sequence[Run], r
     return (*looped, "draw", *arrays, *own), table
 
 
-def _without(variable: Variable, name: str) -> Variable:
-    """Drop an axis of one value."""
+def _without(variable: Variable, names: Collection[str]) -> Variable:
+    """Drop these axes, each of one value."""
     dims, values = variable
-    if name not in dims:
+    kept = tuple(dim for dim in dims if dim not in names)
+    if len(kept) == len(dims):
         return variable
-    return tuple(dim for dim in dims if dim != name), np.take(values, 0, axis=dims.index(name))
+    return kept, np.asarray(values)[tuple(0 if dim in names else slice(None) for dim in dims)]
 
 
 def _coordinates(whole: Run, row: Row) -> dict[str, Variable]:

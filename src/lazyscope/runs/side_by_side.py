@@ -12,15 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lazyscope import __version__
-from lazyscope.checks import whole_number, whole_numbers
+from lazyscope.checks import jsonable, whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.evidence.claim import Fidelity
+from lazyscope.evidence.claim import Claim, Fidelity
 from lazyscope.evidence.registry import claims, find
 from lazyscope.evidence.results import LONG_NAMES
-from lazyscope.files import jsonable
 from lazyscope.problems.base import Problem, SizedProblem
 from lazyscope.progress import report, within
-from lazyscope.protocols import SGD
+from lazyscope.protocols import SGD, NoisySGD, ParticleDescent
 from lazyscope.regimes import Regime
 from lazyscope.runs import verbs
 from lazyscope.runs.assembly import answer
@@ -142,6 +141,8 @@ def compare(
         if value is not None:
             must = f"be left out: {type(problem).__name__} has its own" if name == "d" else "be left out here"
             raise InvalidParameter.of("compare", name, must, repr(value)[:60])
+    for regime in some:
+        _refuse_other_weights(problem, regime)
     columns = []
     how = {"samples": samples, "protocol": protocol, "seed": seed}
     for i, regime in enumerate(some):
@@ -180,6 +181,18 @@ def _labelled(
         "lazyscope_version": __version__,
     }
     return whole
+
+
+def comparable(claim: Claim) -> bool:
+    """Whether a simulation draws the weights that `exact` draws: noisy SGD and particles have starts of their own."""
+    return claim.protocol not in (NoisySGD, ParticleDescent)
+
+
+def _refuse_other_weights(problem: Problem, regime: Regime) -> None:
+    own = (c for c in claims() if c.fidelity == "simulate" and isinstance(problem, c.problem))
+    if any(isinstance(regime, claim.regime) and not comparable(claim) for claim in own):
+        hypothesis, got = "the same weights in exact and simulate", f"{type(problem).__name__} with {regime}"
+        raise NoTheorem.of("A comparison", hypothesis, got, "Call simulate by itself.")
 
 
 def _at_given_sizes(problem: Problem) -> bool:

@@ -197,7 +197,7 @@ def test_keys_of_other_problems_are_refused(text, told, tmp_path):
 def test_every_verb_has_the_problems_that_its_claims_serve():
     assert {verb: sorted(declared.questions(verb)) for verb in ("limit", "exact", "simulate", "compare")} == {
         "limit": ["harmonic", "labels", "linear", "mixture", "multi-index", "quadratic", "spectral"],
-        "exact": ["harmonic", "mixture", "multi-index", "quadratic"],
+        "exact": ["harmonic", "mixture", "monomial", "multi-index", "quadratic"],
         "simulate": ["harmonic", "labels", "linear", "mixture", "monomial", "multi-index", "parity", "quadratic"],
         "compare": ["harmonic", "labels", "linear", "mixture", "multi-index", "quadratic"],
     }

@@ -223,7 +223,13 @@ def test_the_command_prints_writes_and_refuses(tmp_path):
     done = run(main, [*common, "--json", "--report", out[0], "--out", out[1]])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    assert told["task"] == "classification" and {row["regime"] for row in told["rows"]} == {"RF", "NT", "QM", "NN", "GB"}
+    assert told["task"] == "classification" and {row["regime"] for row in told["rows"]} == {
+        "RF",
+        "NT",
+        "QM",
+        "NN",
+        "GB",
+    }
     assert xr.load_dataset(out[1], engine="h5netcdf").attrs["verdict"] == told["verdict"]
     for arguments, said in (
         (["lens"], "be a file, or --example"),

@@ -17,7 +17,7 @@ from lazyscope.lenses.data.measuring import Measured, measure, middle_of
 from lazyscope.lenses.data.outlook import Outlook, outlook
 from lazyscope.lenses.data.preparing import folds as folds_of
 from lazyscope.lenses.data.preparing import whole
-from lazyscope.lenses.data.quadratic_part import QuadraticPart, Whitening, directions, quadratic_part, strongest
+from lazyscope.lenses.data.quadratic.part import QuadraticPart, Whitening, directions, quadratic_part, strongest
 from lazyscope.lenses.data.regimes import NAMES
 from lazyscope.lenses.data.table import Table, Task
 from lazyscope.lenses.page import write

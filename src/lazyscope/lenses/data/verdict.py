@@ -10,7 +10,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.lenses.data.measuring import COMPARED, Cell, Measured, spread
-from lazyscope.lenses.data.quadratic_part import QuadraticPart
+from lazyscope.lenses.data.quadratic.part import QuadraticPart
 from lazyscope.lenses.data.regimes import NAMES
 
 _CLEAR, _SURE = 2.0, 3.0  # standard errors

@@ -118,7 +118,7 @@ def solve(problem: LinearLabels, psi: FloatArray, spectrum: Spectrum) -> dict[st
 
     law, points, widest, unit = spectrum
     flat = np.ascontiguousarray(psi.ravel())
-    y, out = np.zeros((flat.size, 3)), np.zeros((flat.size, 7))
+    y, out = np.zeros((flat.size, 7)), np.zeros((flat.size, 7))
     status, steepness = np.zeros(flat.size), np.zeros(flat.size)
     kernel.curve(flat, widest, law, points, *compact(problem), y, out, status, steepness)
     again = (status < 0.0) | (steepness > STEEPEST)

@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.limits.margin.loss import loss, machine_code
+from lazyscope.limits.margin.loss import loss, machine_code, wrong
 from lazyscope.limits.margin.spectrum import averages
 
 TOLERANCE = 1e-12
@@ -39,9 +39,10 @@ def equations(
     p: FloatArray,
     M: FloatArray,
 ) -> float:
-    """Write the three equations, each over its own size, and their slopes by (μ, v, t) into M, (3, 4).
+    """Write the three equations, each over its own size, and their slopes by (μ, v, t) into M, (4, 4).
 
-    Return the largest residual, infinity outside the domain.
+    Its last row holds P₀, E₀, E₁ and F², which the results need once more. Return the largest residual, infinity
+    outside the domain.
     """
     A, A1, a, a1, B, B1, spread, spread1, hidden = averages(t, law, points)
     C2 = a + v * v * spread
@@ -54,6 +55,7 @@ def equations(
     P0, E0, E1, F2, Q0, Q1, P1, P2 = loss(mu, rho, T, p)
     if not F2 > 0.0:
         return math.inf
+    M[3, 0], M[3, 1], M[3, 2], M[3, 3] = P0, E0, E1, F2
     F, root = math.sqrt(F2), math.sqrt(psi)
     size, size1 = psi * A, A1 / A
     M[0, 0] = Q0 / size
@@ -97,8 +99,11 @@ def _step(M: FloatArray) -> tuple[float, float, float]:
 
 @machine_code
 def newton(y: FloatArray, psi: float, law: FloatArray, points: FloatArray, T: FloatArray, p: FloatArray) -> bool:
-    """Improve y = (μ, v, t) in place by damped Newton steps that keep t > 0; tell whether it is a solution."""
-    M = np.empty((3, 4))
+    """Improve y = (μ, v, t) in place by damped Newton steps that keep t > 0; tell whether it is a solution.
+
+    The four entries of y behind these become P₀, E₀, E₁ and F² there.
+    """
+    M = np.empty((4, 4))
     mu, v, t, size = y[0], y[1], y[2], math.inf
     mu_step = v_step = t_step = length = 0.0
     halvings = steps = 0
@@ -109,6 +114,8 @@ def newton(y: FloatArray, psi: float, law: FloatArray, points: FloatArray, T: Fl
             length *= 0.5
             continue
         mu, v, t, size = mu + length * mu_step, v + length * v_step, t + length * t_step, now
+        for j in range(4):
+            y[3 + j] = M[3, j]
         if size < _ROUNDING:
             break
         mu_step, v_step, t_step = _step(M)
@@ -135,14 +142,14 @@ def descend(
     for k in range(T.size):
         mean += p[k] * T[k]
     y[0], y[1], y[2] = A * math.sqrt(here / a), mean / math.sqrt(here), here
-    trial, ratio, started = np.empty(3), 0.25, False
+    trial, ratio, started = np.empty(7), 0.25, False
     for _ in range(_MOST_DESCENTS):
         trial[0], trial[1], trial[2] = y[0], y[1], y[2] * there / here
         if newton(trial, there, law, points, T, p):
             if there <= psi:
-                y[0], y[1], y[2] = trial[0], trial[1], trial[2]
+                y[:] = trial
                 return True
-            y[0], y[1], y[2], here, started = trial[0], trial[1], trial[2], there, True
+            y[:], here, started = trial, there, True
             ratio = max(0.1, ratio * ratio)
         else:
             ratio = math.sqrt(ratio)
@@ -193,8 +200,7 @@ def results(
     _, A1, a, _, B, B1, spread, _, _ = averages(t, law, points)
     C, norm = math.sqrt(a + v * v * spread), math.sqrt(-A1 - v * v * B1)
     c1, c2, rho = v * B / norm, C / norm, v * B / C
-    P0, E0, E1, F2, _, _, _, _ = loss(mu, rho, T, p)
-    F = math.sqrt(F2)
+    P0, E0, E1, F = y[3], y[4], y[5], math.sqrt(y[6])
     D, slope = -(E1 + rho * P0) / F, P0 / (F * c2)  # ∂₁F − c₁∂₂F/c₂ and ∂₂F/c₂
     total = c1 * c1 + c2 * c2
     first = abs(c1 + D / slope * B) / math.sqrt(total)
@@ -202,7 +208,7 @@ def results(
     third = abs(-(D * D * B1 + psi * A1) / (slope * slope) - 1.0)
     fourth = abs(mu * E0 / F - t * slope / c2) / F
     out[0], out[1], out[2] = mu * c2, c1, c2
-    out[3], out[4] = loss(0.0, rho, T, p)[0], P0
+    out[3], out[4] = wrong(rho, T, p), P0
     out[5] = max(first, second, third, fourth)
 
 

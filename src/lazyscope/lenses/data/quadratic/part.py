@@ -22,8 +22,8 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
-from lazyscope.lenses.data.cross_fitted import Shares, shares
-from lazyscope.lenses.data.spectrum import without_noise
+from lazyscope.lenses.data.quadratic.cross_fitted import Shares, shares
+from lazyscope.lenses.data.quadratic.spectrum import without_noise
 
 _PER_COEFFICIENT = 2.5  # samples that every coefficient needs at least
 _MOST_DIRECTIONS = 60
