@@ -13,9 +13,26 @@ NN 0.032
 Names are loaded on first use, so that `import lazyscope` and the command line start at once.
 """
 
+from importlib import import_module
+from typing import Any
+
 import lazy_loader
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+_public, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = sorted([*__all__, "__version__"])
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name, or an estimator: those are listed in `lazyscope.estimators`, and found here too.
+
+    >>> import lazyscope as ls
+    >>> ls.RandomFeaturesRegressor is ls.estimators.RandomFeaturesRegressor
+    True
+    """
+    if name.endswith(("Regressor", "Classifier", "FeatureMap")):
+        estimators = import_module("lazyscope.estimators")
+        if name in estimators.__all__:
+            return getattr(estimators, name)
+    return _public(name)

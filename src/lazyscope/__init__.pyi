@@ -46,6 +46,7 @@ from .protocols import ParticleDescent as ParticleDescent
 from .regimes import Bayes as Bayes
 from .regimes import FixedWeights as FixedWeights
 from .regimes import GaussianFeatures as GaussianFeatures
+from .regimes import GiantStep as GiantStep
 from .regimes import IsotropicFeatures as IsotropicFeatures
 from .regimes import JointTangent as JointTangent
 from .regimes import MeanField as MeanField

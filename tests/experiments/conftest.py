@@ -17,6 +17,7 @@ from lazyscope.experiments.dynamics.staircase import StaircasePreset
 from lazyscope.experiments.frame.experiment import Findings, compute
 from lazyscope.experiments.lazy.design import Dots, PanelsPreset
 from lazyscope.experiments.lazy.directions import DirectionsPreset
+from lazyscope.experiments.lazy.gap import GapPreset
 from lazyscope.experiments.lazy.separation import SeparationPreset
 from lazyscope.experiments.margin.margin_equivalence import MarginEquivalencePreset
 from lazyscope.experiments.margin.max_margin import MaxMarginPreset
@@ -89,6 +90,7 @@ TINY = {
     ),
     "bridge": BridgePreset("tiny", 20, 60, psi1=(3.0, 10.0), dimensions=(1000, 10_000, 100_000)),
     "directions": DirectionsPreset("tiny", 40, 20, 40),
+    "gap": GapPreset("tiny", 30, 10, 6),
     "kernel-spectrum": SpectrumPreset("tiny", (24, 48, 96), 3),
     "coupling": CouplingPreset("tiny", (50, 500), draws=2, samples=8, signs=4),
     "higher-order": HigherOrderPreset("tiny", (50, 500), orders=(2, 3), draws=2, samples=8, repeats=8),
@@ -131,11 +133,15 @@ def tiny(tmp_path_factory):
         return tmp_path_factory.getbasetemp() / f"{name}-tiny.sqlite"
 
     @cache
+    def rows(name):
+        return [work.compute() for work in load(name).work(TINY[name])]
+
+    @cache
     def found(name):
         experiment, preset = load(name), TINY[name]
         if experiment.borrows:
             return compute("tiny", experiment, preset, store(name), workers=1)
-        return Findings(experiment.data(preset, [work.compute() for work in experiment.work(preset)]))
+        return Findings(experiment.data(preset, rows(name)))
 
-    found.store = store
+    found.store, found.rows = store, rows
     return found

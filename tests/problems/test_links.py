@@ -1,7 +1,6 @@
 """Functions of several directions: their series, energies, information exponents and leaps; what is refused."""
 
 from itertools import permutations
-from math import sqrt
 
 import numpy as np
 import pytest
@@ -157,10 +156,3 @@ def test_what_is_no_function_of_two_directions_is_refused(arguments, word):
     with pytest.raises(ls.InvalidParameter, match=word) as caught:
         ls.MultiIndex(**{"d": 3, "link": "product", "indices": 2, **arguments})
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("regime", [ls.RandomFeatures("erf"), ls.NeuralTangent("erf"), ls.NeuralTangent()])
-def test_exact_needs_one_index(regime):
-    with pytest.raises(ls.NoTheorem, match="one direction"):
-        ls.exact(ls.MultiIndex(5, "product", indices=2), regime, width=2)
-    assert sqrt(ls.MultiIndex(5, "product", indices=2).energy) == 1.0

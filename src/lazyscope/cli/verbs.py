@@ -68,8 +68,7 @@ def _run(question: Question, options: dict[str, Any]) -> None:
     draws = 1 if verb == "limit" else whole_number(options["draws"], verb, "draws")
     asked, left_out = runs_of(question, problem, makers, named, options)
     runs = [run for run, _ in asked.values()]
-    along_time = any("times" in run.sizes for run in runs)
-    columns = question.columns and not along_time
+    columns = question.columns and all({*run.sizes} - {*run.claim.optional} <= {"rho", "width"} for run in runs)
     if not columns and len({tuple(run.sizes) for run in runs}) > 1:
         must = "name regimes that take the same sizes, or a single one"
         raise InvalidParameter.of(owner, "--regime", must, ",".join(asked))
@@ -85,7 +84,7 @@ def _run(question: Question, options: dict[str, Any]) -> None:
         grid = declared.axis(owner, question.kind, name, options[name], problem.d)
         output.emit(wanted, results, problem, geometric=grid.geometric)
     else:
-        several = len(asked) > 1 or (len(question.default_regimes) > 1 and not along_time)
+        several = len(asked) > 1 or (len(question.default_regimes) > 1 and not question.columns)
         output.emit_points(wanted, _joined(results) if several else results[0])
 
 

@@ -39,6 +39,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.population.random_features",
         "lazyscope.population.tangent",
         "lazyscope.population.joint",
+        "lazyscope.population.directions.giant_step",
         "lazyscope.population.network",
         "lazyscope.population.bayes",
         "lazyscope.population.harmonic",
@@ -50,6 +51,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.training.linear.ridge",
         "lazyscope.training.linear.margin",
         "lazyscope.training.linear.harmonic",
+        "lazyscope.training.linear.giant_step",
         "lazyscope.training.taylor.learning",
         "lazyscope.training.mean_field.descent",
     ),
@@ -159,7 +161,9 @@ def find(fidelity: Fidelity, problem: Problem, regime: Regime, method: str | Non
     others = f"With this problem, {fidelity} serves {', '.join(sorted(regimes)) or 'nothing'}"
     raise NoTheorem(
         f"No {fidelity} result is implemented for {type(problem).__name__} with {regime}. "
-        f"{nearest} {others}, with suitable activations and weights.".replace("  ", " ")
+        f"{regime.refused.get(fidelity, '')} {nearest} {others}, with suitable activations and weights.".replace(
+            "  ", " "
+        )
     )
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.checks import jsonable
 from lazyscope.errors import NotConverged
-from lazyscope.files import jsonable
 from lazyscope.problems.base import GaussianProblem, Problem
 from lazyscope.protocols import SGD
 from lazyscope.regimes import Regime
@@ -43,6 +43,7 @@ LONG_NAMES = {
     "margin": "largest margin κ⋆",
     "error": "probability of a wrong label",
     "alignment": "correlation ν with the best direction of the features",
+    "aligned": "share of the weights' squared length along the target's directions",
     "seen": "r, what the features see of the score",
     "separable": "1 where some direction separates the labels",
     "support": "share of support vectors",

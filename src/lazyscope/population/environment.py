@@ -1,8 +1,8 @@
 """The Gaussian problems in one form: a mixture of centred Gaussians, each with a label of its own.
 
-Environment y has probability p_y; in it x ~ N(0, C_y) and the target is m_y + ⟨x, Bx⟩ − Tr(B C_y) + h(⟨u, x⟩). The
+Environment y has probability p_y; in it x ~ N(0, C_y) and the target is m_y + ⟨x, Bx⟩ − Tr(B C_y) + h(⟨u₁, x⟩, …). The
 quadratic target is one environment (p = 1, C = I, m = 0, h = 0), the Gaussian mixture two (p = ½, C = Σ ∓ Δ, m = ±1,
-B = 0), a function of one direction is one (C = I, m = 0, B = 0). Every exact result is written once, for a list of
+B = 0), a function of a few directions is one (C = I, m = 0, B = 0). Every exact result is written once, for a list of
 environments.
 """
 
@@ -16,16 +16,14 @@ import numpy as np
 
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
-from lazyscope.errors import NotConverged, NoTheorem
 from lazyscope.numerics import matrices
+from lazyscope.population.directions import series
 from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, QuadraticTarget
-
-_CUT = 1e-12  # what the series of a link may leave out, relative to √(E[h²] E[σ²])
 
 
 @dataclass(frozen=True, eq=False)
 class Environment:
-    """One Gaussian component: probability p, covariance C, label m + ⟨x, Bx⟩ − Tr(BC) + h(⟨u, x⟩); h needs C = I."""
+    """One Gaussian component: probability p, covariance C; m + ⟨x, Bx⟩ − Tr(BC) + h(⟨u₁, x⟩, …); h needs C = I."""
 
     probability: float
     C: FloatArray
@@ -62,15 +60,7 @@ def _(problem: GaussianMixture) -> tuple[Environment, ...]:
 
 @environments.register
 def _(problem: MultiIndex) -> tuple[Environment, ...]:
-    one_index(problem)
     return (Environment(1.0, np.ones(problem.d), 0.0, index=problem),)
-
-
-def one_index(problem: MultiIndex) -> None:
-    """Refuse a function of several directions."""
-    if problem.indices > 1:
-        needs = "a function of one direction, indices = 1"
-        raise NoTheorem.of("exact", needs, f"{problem.indices} indices", "Use simulate.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,33 +95,10 @@ class Projected:
         return np.asarray(np.einsum("ij,ij->i", matrices.rows_times(self.CW, B), self.CW) / self.s**2)
 
     def overlaps(self, sigma: Activation) -> FloatArray:
-        """E[(f⋆ − m)σ(w_i·x)] = √2 c₂(s_i) ⟨w_i, CBCw_i⟩/s_i² + Σ_k h_k c_k(s_i) r_i^k, r_i the cosine of w_i and u."""
+        """E[(f⋆ − m)σ(w_i·x)] = √2 c₂(s_i) ⟨w_i, CBCw_i⟩/s_i² + E[hσ(w_i·x)], the latter by its series."""
         if self.environment.index is None:
             return np.asarray(sqrt(2.0) * sigma.hermite_coefficients(self.s, 2)[2] * self.target_form())
-        h, powers = self.link_series(0)
-        return np.asarray(np.einsum("k,ki,ki->i", h, sigma.hermite_coefficients(self.s, h.size - 1), powers))
-
-    def link_series(self, order: int) -> tuple[FloatArray, FloatArray]:
-        """h_k and r_i^k for k = 0 … K + order, where the link has degree K or its rest is below rounding.
-
-        By Cauchy and Schwarz the terms beyond K sum to at most |r|^{K+1}(Σ_{k>K} h_k²)^½ E[σ²]^½.
-        """
-        problem = self.environment.index
-        assert problem is not None
-        r = self.W @ problem.u / self.s
-        h = problem.coefficients
-        if (rest := problem.energy - float(h @ h)) > _CUT * problem.energy:  # no polynomial
-            left = np.maximum(rest + np.cumsum(h[::-1] ** 2)[::-1], 0.0) / problem.energy  # Σ_{k≥K} h_k²
-            largest = float(np.max(np.abs(r)))
-            enough = np.flatnonzero(largest ** np.arange(h.size) * np.sqrt(left) <= _CUT)
-            if not enough.size:
-                raise NotConverged(
-                    f"A weight at the cosine {largest:.6f} to the direction of the target needs more Hermite "
-                    f"coefficients of its link than the {h.size - 1} that are known. Use a larger d, or a polynomial."
-                )
-            h = h[: int(enough[0]) + 1]
-        h = np.pad(h, (0, order))
-        return h, r ** np.arange(h.size)[:, None]
+        return series.values(self.environment.index, self.W, sigma)
 
 
 def project(environment: Environment, W: FloatArray) -> Projected:

@@ -72,7 +72,7 @@ def _first_layer(
     if regime.activation.is_square and isinstance(problem, GaussianMixture):
         return projector.mixture(problem, regime, width, rng)
     if regime.activation.is_square and isinstance(problem, MultiIndex):
-        return projector.one_direction(problem, regime, width, rng)
+        return projector.few_directions(problem, regime, width, rng)
     return tangent.risk(problem, regime, width, rng)
 
 

@@ -1,10 +1,11 @@
 r"""Pair kernels: T_pq(i, j) = E[σ^{(p)}(s_i ξ) σ^{(q)}(s_j η)] for standard normal ξ, η of correlation r.
 
 Derivatives are in the sense of distributions, so that T₂₂ of ReLU is the density E[δ(s_iξ)δ(s_jη)]. By Price's
-theorem these five, T₀₀, T₁₁, T₂₀, T₂₂ and T₃₁, give every Gram matrix of the package and its gradient. Two routes:
+theorem these five, T₀₀, T₁₁, T₂₀, T₂₂ and T₃₁, give every Gram matrix of the package and its gradient. Three routes:
 
 - `SeriesKernel`, any σ: with σ(s·) = Σ c_k(s) he_k and σ^{(p)}(s·) = s^{-p} Σ c_{k+p}(s)√((k+1)…(k+p)) he_k,
       T_pq = s_i^{-p} s_j^{-q} Σ_k c_{k+p}(s_i) c_{k+q}(s_j) √((k+1)_p (k+1)_q) r^k;
+- `ArcsineKernel`, erf, T₀₀ alone: (2/π) asin of a normalised covariance, valid up to |r| = 1 and at every norm;
 - `RectifiedKernel`, σ built from t₊^m/m!: arc-cosine closed forms by a recursion, valid up to |r| = 1.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import gamma, pi, sqrt
+from typing import ClassVar
 
 import numpy as np
 
@@ -88,6 +90,21 @@ class SeriesKernel(PairKernel):
         return total
 
 
+class ArcsineKernel(PairKernel):
+    """σ(t) = erf(κt): T₀₀ = (2/π) asin(2κ²s_is_j r/√((1 + 2κ²s_i²)(1 + 2κ²s_j²))) (Williams 1998)."""
+
+    twice_kappa_squared: ClassVar[dict[str, float]] = {"erf": 2.0, "erf2": 1.0}
+
+    def __init__(self, sigma: Activation, s: FloatArray) -> None:
+        scaled = self.twice_kappa_squared[sigma.name] * s * s
+        self.length = np.sqrt(scaled / (1.0 + scaled))
+
+    def __call__(self, p: int, q: int, r: FloatArray, rows: slice, columns: slice) -> FloatArray:
+        """T₀₀: an arcsine an entry."""
+        assert p == q == 0  # the moments of derivatives go by the series
+        return np.asarray(2.0 / pi * np.arcsin(self.length[rows, None] * self.length[columns] * r))
+
+
 class RectifiedKernel(PairKernel):
     """σ(t) = t₊^m/m!, or that plus or minus its mirror image: relu, relu2, relu3, step, abs, sign."""
 
@@ -143,4 +160,6 @@ def pair_kernel(sigma: Activation, s: FloatArray, largest_cosine: float, order: 
     """Return the closed form where σ has one, otherwise the series that serves T_pq up to p, q ≤ order."""
     if sigma.rectified is not None:
         return RectifiedKernel(sigma.rectified, s)
+    if order == 0 and sigma.name_or_callable in ArcsineKernel.twice_kappa_squared:
+        return ArcsineKernel(sigma, s)
     return SeriesKernel(sigma, s, largest_cosine, order)

@@ -13,7 +13,6 @@ from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.evidence.claim import Claim, at_width, exponential_quantiles, square_activation, three_levels
 from lazyscope.numerics import matrices
 from lazyscope.numerics.krylov import solve
-from lazyscope.population.environment import one_index
 from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, QuadraticTarget
 from lazyscope.regimes import NeuralTangent
 
@@ -37,13 +36,17 @@ def learnt_form(problem: QuadraticTarget, regime: NeuralTangent, W: FloatArray) 
     return np.asarray(matrices.dense(problem.B) - off @ (off.T @ matrices.times(problem.B, off)) @ off.T)
 
 
-def one_direction(problem: MultiIndex, regime: NeuralTangent, width: int, rng: np.random.Generator) -> dict[str, float]:
-    """R = 1 − (h₂²/E h²)(1 − ‖P⊥u‖⁴): the class has quadratic functions alone, and that part of h has B ∝ uuᵀ."""
-    one_index(problem)
+def few_directions(
+    problem: MultiIndex, regime: NeuralTangent, width: int, rng: np.random.Generator
+) -> dict[str, float]:
+    """R = 1 − (E₂/E h²)(1 − ‖P⊥BP⊥‖²/‖B‖²): the class has quadratic functions alone; that part of h has B = ½UᵀMU.
+
+    M = E[h(zzᵀ − I)] is the curvature of h, and E₂ = ½‖M‖² the energy of degree 2. With one direction B ∝ uuᵀ.
+    """
     basis, rank = _rotation(problem, weights_of(problem, regime, width, rng))
-    off = problem.u @ basis[:, rank:]
-    quadratic_part = float(np.append(problem.energies, [0.0, 0.0])[2]) / problem.energy
-    return {"risk": 1.0 - quadratic_part * (1.0 - float(off @ off) ** 2)}
+    M, off = problem.curvature, np.atleast_2d(problem.u) @ basis[:, rank:]
+    missed = float(np.trace(M @ off @ off.T @ M @ off @ off.T))
+    return {"risk": 1.0 - 0.5 * (float(np.sum(M**2)) - missed) / problem.energy}
 
 
 def mixture(problem: GaussianMixture, regime: NeuralTangent, width: int, rng: np.random.Generator) -> dict[str, float]:
@@ -127,7 +130,7 @@ CLAIMS = (
         citations=("ghorbani2019limitations",),
         assumptions=_HYPOTHESES,
         arguments=("width",),
-        compute=at_width(one_direction),
+        compute=at_width(few_directions),
         example=lambda d: (MultiIndex(d, "he2"), NeuralTangent()),
         covers=square_activation,
     ),

@@ -63,9 +63,9 @@ def learnt_form(problem: QuadraticTarget, W: FloatArray) -> tuple[FloatArray, fl
 
 
 def moments(
-    world: tuple[Environment, ...], W: FloatArray, sigma: Activation, centre: float
+    world: tuple[Environment, ...], W: FloatArray, sigma: Activation, centre: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """U (upper triangle) and V for the features σ(w_i·x) − centre."""
+    """U (upper triangle) and V for the features σ(w_i·x) − centre, one for all of them or one each."""
     N = len(W)
     U, V = np.zeros((N, N)), np.zeros(N)
     for y in world:
@@ -185,8 +185,8 @@ def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
         problem=problem,
         regime=RandomFeatures,
         title="random features",
-        theorem="Hermite series of the kernel (Price's theorem), arc-cosine forms",
-        citations=("ghorbani2019limitations", "price1958", "cho2009kernel"),
+        theorem="Hermite series of the kernel (Price's theorem), arc-cosine and arcsine forms",
+        citations=("ghorbani2019limitations", "price1958", "cho2009kernel", "williams1998infinite"),
         assumptions=("n = ∞: the population optimum over the second layer", "σ in L² at every weight norm"),
         arguments=("width",),
         compute=at_width(risk),

@@ -24,6 +24,7 @@ from lazyscope.errors import NotConverged
 from lazyscope.evidence.claim import Claim, Example, at_width, exponential_quantiles, three_levels
 from lazyscope.numerics import matrices
 from lazyscope.numerics.krylov import Solution, solve
+from lazyscope.population.directions import series
 from lazyscope.population.environment import Environment, Projected, environments, largest_cosine, project
 from lazyscope.population.kernels import pair_kernel
 from lazyscope.population.random_features import BLOCK, explained, missed, noise_of
@@ -147,33 +148,19 @@ def tangent_moments(seen: Projected, sigma: Activation) -> tuple[FloatArray, Flo
     """μ_i = E[σ′(w_i·x) x] = e₁ y_i/s_i and b_i = E[f⋆ σ′(w_i·x) x], both (N, d).
 
     With σ′(s·) = Σ e_k he_k, e_k = √(k+1) c_{k+1}(s)/s: b = m μ + 2e₁ CB y_i/s_i + √6 e₃ (y_iᵀBy_i/s_i²) y_i/s_i,
-    and for a function of one direction, by Stein's lemma, r the cosine of w_i and u,
-
-        b = Σ_k √(k+1) h_{k+1}e_k r^k u + Σ_k √(k+1) h_k e_{k+1} r^k w_i/s_i.
-
-    These are also the gradients in w_i of E[σ(w_i·x)] and E[f⋆ σ(w_i·x)].
+    and for a function of a few directions as in `series`. These are gradients of E[σ(w_i·x)] and E[f⋆σ(w_i·x)], too.
     """
-    if seen.environment.index is not None:
-        return _link_moments(seen, seen.environment.index.u, sigma)
     c = sigma.hermite_coefficients(seen.s, 4)
     e1, e3 = sqrt(2.0) * c[2] / seen.s, 2.0 * c[4] / seen.s
     unit = seen.CW / seen.s[:, None]
     mean = e1[:, None] * unit
+    if seen.environment.index is not None:
+        return mean, series.gradients(seen.environment.index, seen.W, sigma)
     rhs = seen.environment.m * mean
     if seen.environment.B is not None:
         bent = matrices.rows_times(matrices.rows_times(unit, seen.environment.B), seen.environment.C)
         rhs = rhs + 2.0 * e1[:, None] * bent + (sqrt(6.0) * e3 * seen.target_form())[:, None] * unit
     return mean, rhs
-
-
-def _link_moments(seen: Projected, u: FloatArray, sigma: Activation) -> tuple[FloatArray, FloatArray]:
-    h, powers = seen.link_series(2)
-    root = np.sqrt(np.arange(1.0, h.size + 1))  # √(k+1)
-    e = root[:, None] * sigma.hermite_coefficients(seen.s, h.size)[1:] / seen.s
-    along_u = np.einsum("k,ki,ki->i", root[:-1] * h[1:], e[:-1], powers[:-1])
-    along_w = np.einsum("k,ki,ki->i", root[:-1] * h[:-1], e[1:], powers[:-1])
-    unit = seen.W / seen.s[:, None]
-    return e[1][:, None] * unit, along_u[:, None] * u + along_w[:, None] * unit
 
 
 def _claim(problem: type[GaussianProblem], example: Example) -> Claim:

@@ -54,7 +54,7 @@ class MultiIndex(GaussianProblem):
     )
     usual: ClassVar[dict[str, Any]] = GaussianProblem.usual | {
         "regime": "rf,nt", "activation": "erf", "width": "d/2,d,2d", "samples": "200d",
-        "times": "0.1:100:7log", "step_size": "0.5",
+        "times": "0.1:100:7log", "step_size": "0.5", "ridge": "0.01",
     }  # fmt: skip
     d: int = field()  # with slots, a field that replaces the property of the base class
     link: str | Activation | Callable[[FloatArray], FloatArray] = "he3"

@@ -72,6 +72,12 @@ class Question:
         return tuple(dict.fromkeys(claim.method for claim in self.claims if claim.method is not None))
 
     @property
+    def default_method(self) -> str | None:
+        """The method that is meant where none is named: none, where a regime that has some also does without."""
+        without = {claim.regime for claim in self.claims if claim.method is None}
+        return None if any(claim.method and claim.regime in without for claim in self.claims) else self.methods[0]
+
+    @property
     def columns(self) -> bool:
         """Whether risks depend on N/d or N alone, so that regimes stand side by side in a table."""
         needed = ({*claim.arguments} - {*claim.optional} for claim in self.claims)
@@ -166,8 +172,9 @@ def parameters(question: Question) -> list[click.Parameter]:
         usual = kind.usual.get(option.name) if option.default is None else option.default
         params.append(_click(option, option.help, usual))
     if question.methods:
-        default, text = question.methods[0], f"What is fitted: {', '.join(question.methods)}."
-        params.append(click.Option(["--method"], default=default, show_default=True, help=text))
+        default, text = question.default_method, f"What is fitted: {', '.join(question.methods)}."
+        text += " By default neither." * (default is None)
+        params.append(click.Option(["--method"], default=default, show_default=default is not None, help=text))
     own = {option.name for option in kind.options}
     params += [_size(question, name) for name in question.arguments if name not in own]
     if verb != "limit":
