@@ -225,12 +225,6 @@ def test_the_command_prints_writes_and_refuses(tmp_path):
     told = json.loads(done.stdout)
     assert told["task"] == "classification"
     assert {row["regime"] for row in told["rows"]} == {"RF", "NT", "QM", "NN", "GB"}
-        "RF",
-        "NT",
-        "QM",
-        "NN",
-        "GB",
-    }
     assert xr.load_dataset(out[1], engine="h5netcdf").attrs["verdict"] == told["verdict"]
     for arguments, said in (
         (["lens"], "be a file, or --example"),
