@@ -1,4 +1,4 @@
-"""Trained networks on data: gradients, steps, stopping, and what a user may do wrong."""
+"""Trained networks on data: what they learn, when they stop, and what a user may do wrong."""
 
 import numpy as np
 import pytest
@@ -9,98 +9,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from lazyscope.activations import Activation
 from lazyscope.errors import InvalidParameter, NotConverged
-from lazyscope.estimators.networks.network import TwoLayerNetwork
-from lazyscope.estimators.networks.training import Plan, Samples
 from lazyscope.estimators.two_layer import TwoLayerClassifier, TwoLayerRegressor
-
-
-def network(sigma, kind, k, dtype=np.float64):
-    rng = np.random.default_rng(0)
-    W, A = rng.standard_normal((6, 4)), rng.standard_normal((6, k))
-    return TwoLayerNetwork(W.astype(dtype), A.astype(dtype), Activation(sigma), kind, batch=8)
-
-
-def batch(k, kind):
-    rng = np.random.default_rng(1)
-    X = np.column_stack([rng.standard_normal((7, 3)), np.ones(7)])
-    if kind == "square":
-        Y = rng.standard_normal((7, k))
-    else:
-        labels = rng.integers(0, max(2, k), 7)
-        Y = (labels[:, None] == np.arange(k)).astype(float) if k > 1 else labels[:, None].astype(float)
-    return X, Y, rng.random(7)
-
-
-@pytest.mark.parametrize("sigma", ["relu", "tanh", "square", "softplus"])
-@pytest.mark.parametrize(("kind", "k"), [("square", 1), ("square", 3), ("logistic", 1), ("logistic", 3)])
-def test_the_gradient_is_that_of_differences(sigma, kind, k):
-    net, (X, Y, v) = network(sigma, kind, k), batch(k, kind)
-
-    def loss(theta):
-        net.theta[:] = theta
-        return v @ net.losses(net.outputs(X), Y)
-
-    start = net.theta.copy()
-    net.backward(X, net.outputs(X), Y, v)
-    h, eye = 1e-6, np.eye(len(start))
-    numerical = [(loss(start + h * e) - loss(start - h * e)) / (2 * h) for e in eye]
-    np.testing.assert_allclose(net.gradient, numerical, rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.parametrize("sigma", ["relu", "tanh", "gelu"])
-def test_float32_follows_float64(sigma):
-    X, Y, v = batch(2, "square")
-    nets = [network(sigma, "square", 2, dtype) for dtype in (np.float64, np.float32)]
-    for net in nets:
-        x, y, w = (part.astype(net.theta.dtype) for part in (X, Y, v))
-        for _ in range(20):
-            net.backward(x, net.outputs(x), y, w)
-            net.adam(1e-2, 1e-3)
-    np.testing.assert_allclose(nets[1].theta, nets[0].theta, atol=2e-4)
-
-
-def test_a_step_of_adam_is_the_paper_s():
-    net, (X, Y, v) = network("tanh", "square", 1), batch(1, "square")
-    theta = net.theta.copy()
-    m, u, decay = np.zeros_like(theta), np.zeros_like(theta), 0.01
-    decayed = np.ones(len(theta))
-    decayed[3:24:4] = decayed[-1] = 0.0  # offsets of the neurons, and the constant
-    for t in range(1, 5):
-        net.backward(X, net.outputs(X), Y, v)
-        g = net.gradient + decay * decayed * theta
-        m, u = 0.9 * m + 0.1 * g, 0.999 * u + 0.001 * g * g
-        theta -= 0.05 * (m / (1 - 0.9**t)) / (np.sqrt(u / (1 - 0.999**t)) + 1e-8 / np.sqrt(1 - 0.999**t))
-        net.adam(0.05, decay)
-        np.testing.assert_allclose(net.theta, theta, rtol=1e-10)
-
-
-def test_a_step_of_sgd_is_nesterov_s():
-    net, (X, Y, v) = network("tanh", "square", 1), batch(1, "square")
-    theta, velocity = net.theta.copy(), 0.0
-    for _ in range(3):
-        net.backward(X, net.outputs(X), Y, v)
-        velocity = 0.9 * velocity - 0.1 * net.gradient
-        theta += 0.9 * velocity - 0.1 * net.gradient
-        net.momentum(0.1, 0.0, 0.9)
-        np.testing.assert_allclose(net.theta, theta, rtol=1e-12)
-
-
-@pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
-def test_schedules_start_at_the_rate_and_end_at_zero(schedule):
-    plan = Plan.of(TwoLayerRegressor(schedule=schedule, learning_rate=0.5))
-    assert plan.rate(0.0) == 0.5
-    assert plan.rate(1.0) == (0.5 if schedule == "constant" else pytest.approx(0.0, abs=1e-15))
-
-
-def test_batches_hold_every_sample_once():
-    X = np.arange(23.0)[:, None]
-    samples = Samples.of(X, X, None, np.float32)
-    seen = [float(x[0]) for part, _, _ in samples.batches(np.random.default_rng(0).permutation(23), 5) for x in part]
-    assert sorted(seen) == list(range(23))
-    sizes = [len(part) for part, _, _ in samples.batches(np.arange(23), 5)]
-    assert max(sizes) <= 5 and max(sizes) - min(sizes) <= 1
 
 
 def test_regression_learns_what_is_not_linear():
@@ -204,6 +114,7 @@ def test_grids_and_pipelines():
         ({"solver": "lbfgs"}, "solver parameter of TwoLayerRegressor must be one of adam, sgd"),
         ({"schedule": "exp"}, "schedule parameter .* constant, linear, cosine"),
         ({"learning_rate": 0.0}, "learning_rate parameter .* must be positive"),
+        ({"weight_decay": "some"}, 'weight_decay parameter .* must be "auto" or a number'),
         ({"weight_decay": -1.0}, "weight_decay parameter .* must be zero or positive"),
         ({"momentum": 1.0}, "momentum parameter .* below 1"),
         ({"batch_size": 0}, "batch_size parameter .* whole number"),
@@ -219,3 +130,32 @@ def test_bad_parameters_are_refused_in_one_line(parameters, said):
     with pytest.raises(InvalidParameter, match=said) as caught:
         TwoLayerRegressor(**parameters).fit(X, y)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:TwoLayerRegressor stopped after max_iter")
+def test_weight_decay_and_epochs_are_chosen_on_samples_held_out():
+    """On noise with a little signal, and more neurons than samples, the defaults must not fit the noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1200, 10))
+    signal = X[:, 0]
+    y = signal + 2.0 * rng.standard_normal(1200)
+    chosen, driven = (
+        TwoLayerRegressor(100, weight_decay=decay, random_state=0, tol=0.0).fit(X[:200], y[:200])
+        for decay in ("auto", 1e-4)
+    )
+    errors = [np.mean((model.predict(X[200:]) - signal[200:]) ** 2) for model in (chosen, driven)]
+    assert errors[0] < 0.5 * errors[1]
+    assert chosen.weight_decay_ in (1e-4, 1e-2, 1e-1) and chosen.n_iter_ < driven.n_iter_
+    assert int(np.argmin(chosen.validation_curve_)) + 1 == chosen.n_iter_ == len(chosen.loss_curve_)
+
+
+@pytest.mark.filterwarnings("ignore:TwoLayerRegressor stopped after max_iter")
+def test_where_nothing_is_chosen_the_decay_is_the_smallest():
+    """With few samples, a schedule, or early stopping, nothing is chosen; the result is that of the number given."""
+    X, y = np.random.default_rng(0).standard_normal((80, 3)), np.arange(80.0)
+    for rows, options in ((39, {}), (80, {"schedule": "cosine"}), (80, {"early_stopping": True})):
+        auto, given = (
+            TwoLayerRegressor(10, weight_decay=decay, max_iter=5, random_state=0, **options).fit(X[:rows], y[:rows])
+            for decay in ("auto", 1e-4)
+        )
+        assert np.array_equal(auto.predict(X), given.predict(X)) and auto.weight_decay_ == 1e-4

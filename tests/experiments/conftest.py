@@ -17,6 +17,7 @@ from lazyscope.experiments.dynamics.staircase import StaircasePreset
 from lazyscope.experiments.frame.experiment import Findings, compute
 from lazyscope.experiments.lazy.design import Dots, PanelsPreset
 from lazyscope.experiments.lazy.directions import DirectionsPreset
+from lazyscope.experiments.lazy.gap import GapPreset
 from lazyscope.experiments.lazy.separation import SeparationPreset
 from lazyscope.experiments.margin.margin_equivalence import MarginEquivalencePreset
 from lazyscope.experiments.margin.max_margin import MaxMarginPreset
@@ -34,6 +35,7 @@ from lazyscope.experiments.sizes.degrees import DegreesPreset
 from lazyscope.experiments.sizes.scaling_laws import ScalingPreset
 from lazyscope.experiments.wide.interpolation import InterpolationPreset
 from lazyscope.experiments.wide.lazy_to_rich import LazyToRichPreset
+from lazyscope.experiments.wide.linearisation import LinearisationPreset
 from lazyscope.experiments.wide.mean_field import MeanFieldPreset
 from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.protocols import SGD
@@ -97,6 +99,7 @@ TINY = {
     ),
     "bridge": BridgePreset("tiny", 20, 60, psi1=(3.0, 10.0), dimensions=(1000, 10_000, 100_000)),
     "directions": DirectionsPreset("tiny", 40, 20, 40),
+    "gap": GapPreset("tiny", 30, 10, 6),
     "kernel-spectrum": SpectrumPreset("tiny", (24, 48, 96), 3),
     "coupling": CouplingPreset("tiny", (50, 500), draws=2, samples=8, signs=4),
     "higher-order": HigherOrderPreset("tiny", (50, 500), orders=(2, 3), draws=2, samples=8, repeats=8),
@@ -119,6 +122,7 @@ TINY = {
     "staircase": StaircasePreset("tiny", 10, 3, (1.0, 0.5, 0.25), 2, init=0.01, until=20.0, step_size=0.01),
     "plateau": PlateauPreset("tiny", (60,), 6, step_size=1.0, until=90.0, first=(0.05, 0.04)),
     "lazy-to-rich": LazyToRichPreset("tiny", 8, 2, alpha=(0.01, 3.0, 300.0, 1000.0)),
+    "linearisation": LinearisationPreset("tiny", 12, (8, 32), (64, 256, 1024), 6),
     "mean-field": MeanFieldPreset("tiny", (2, 8, 32), 2, steps=300, samples=200, atoms=60),
     "interpolation": InterpolationPreset("tiny", (12, 24), 4, 4),
 }
@@ -138,11 +142,15 @@ def tiny(tmp_path_factory):
         return tmp_path_factory.getbasetemp() / f"{name}-tiny.sqlite"
 
     @cache
+    def rows(name):
+        return [work.compute() for work in load(name).work(TINY[name])]
+
+    @cache
     def found(name):
         experiment, preset = load(name), TINY[name]
         if experiment.borrows:
             return compute("tiny", experiment, preset, store(name), workers=1)
-        return Findings(experiment.data(preset, [work.compute() for work in experiment.work(preset)]))
+        return Findings(experiment.data(preset, rows(name)))
 
-    found.store = store
+    found.store, found.rows = store, rows
     return found

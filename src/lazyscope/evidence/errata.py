@@ -27,6 +27,7 @@ TANGENT = Erratum(
     "ρ(1−ρ)₊ · Tr(B)²/(d‖B‖²)",
     "Eq. 13 prints a sum, ρ(1−ρ)₊ + Tr(B)²/(d‖B‖²), for the product that Theorem 2 gives.",
 )
+GAP = Erratum("paper Eq. 6", "GAP(ρ) > 0 for ρ < 1", "for B that is no multiple of I, which has GAP = 0")
 WIDE = Erratum("paper Eq. 11 and poster, RF at ρ = ∞", "the same for every σ", "for σ with λ₂ ≠ 0")
 ZETA = Erratum(
     'lecture, "Precise asymptotics"', "ζ = b₁²/b⋆²", "ζ = b₁/b⋆", "The talk prints ζ = b₁²/b⋆² for ζ = b₁/b⋆."
@@ -42,4 +43,4 @@ QUADRATIC_MODEL = Erratum(
     "§3 prints f^Q without the ½ of 1/2!; §6 has it, and so have we.",
 )
 
-ERRATA = (MIXTURE, TANGENT, WIDE, SADDLE, ZETA, CLASSES, QUADRATIC_MODEL)
+ERRATA = (MIXTURE, TANGENT, GAP, WIDE, SADDLE, ZETA, CLASSES, QUADRATIC_MODEL)

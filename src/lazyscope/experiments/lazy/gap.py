@@ -1,0 +1,319 @@
+"""What the gap between the regimes depends on: the spectrum of B, the count of parameters, the activation.
+
+Remarks of Ghorbani et al. (2019) on the quadratic target. Eq. 6: R_NN ≤ R_NT − GAP(ρ), "potentially unbounded". §2.2:
+NT has its smaller risk "at the price of a larger number of parameters", Nd instead of N. Eq. 11: with many neurons the
+risk of random features does not depend on σ. Lines are limits, dots `exact` at drawn weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lazyscope.checks import FloatArray
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.draws import over_draws
+from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.limits.gap import at_finite_d, largest_gap, widest_apart
+from lazyscope.problems import QuadraticTarget
+from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
+from lazyscope.runs.pictures import LOOKS, scale_colour
+from lazyscope.runs.verbs import limit
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_DECAYS = (0.0, 0.25, 0.5, 1.0, 2.0)
+_STEEP = np.linspace(0.0, 3.0, 31)
+_RATIOS = (0.25, 0.5, 0.75)
+_ACTIVATIONS = ("square", "relu", "abs", "softplus", "cos", "tanh")
+_REGIMES: dict[str, Callable[[], Regime]] = {"RF": RandomFeatures, "NT": NeuralTangent, "NN": Trained}
+_DOT: dict[str, Any] = {"marker": "o", "markersize": 4.5}
+_CITED = "ghorbani2019limitations"
+_FAR, _ORDER = 4.0, 3.0  # dots: standard errors, and what 1/d may add
+
+
+def power_law(d: int, decay: float) -> QuadraticTarget:
+    """Return B with eigenvalues i^(−decay).
+
+    >>> power_law(3, 1.0).B.round(3)
+    array([1.   , 0.5  , 0.333])
+    """
+    return QuadraticTarget(np.arange(1.0, d + 1.0) ** -decay)
+
+
+@dataclass(frozen=True)
+class GapPreset(Preset):
+    """Dimensions: of the gap and the activations, and of the count of parameters, where N goes up to d(d+1)/2."""
+
+    d: int
+    small: int
+    draws: int
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """N of the dots of the gap and of the activations."""
+        return tuple(round(ratio * self.d) for ratio in (0.1, 0.25, 0.5, 0.75, 1.0))
+
+    @property
+    def counted(self) -> dict[str, tuple[int, ...]]:
+        """N of each regime on the panel of parameters."""
+        d, forms = self.small, self.small * (self.small + 1) // 2
+        wide = np.unique(np.rint(np.geomspace(2, 1.3 * forms, 14)).astype(int)).tolist()
+        narrow = np.unique(np.rint(np.geomspace(1, 1.3 * d, 10)).astype(int)).tolist()
+        return {"RF": tuple(sorted({*wide, forms})), "NT": tuple(narrow), "NN": tuple(narrow)}
+
+
+PRESETS = {"quick": GapPreset("half a minute", 120, 30, 8), "paper": GapPreset("three minutes", 450, 60, 10)}
+
+
+def _parts(preset: GapPreset) -> list[tuple[str, str, int, QuadraticTarget, Regime]]:
+    """What is drawn: panel, series, N, problem and regime."""
+    spectra = [
+        ("gap", f"{decay:g}", N, power_law(preset.d, decay), NeuralTangent())
+        for decay in _DECAYS
+        for N in preset.widths
+    ]
+    activations = [
+        ("activations", name, N, QuadraticTarget.exponential(preset.d), RandomFeatures(name))
+        for name in _ACTIVATIONS
+        for N in preset.widths
+    ]
+    counts = [
+        ("parameters", name, N, QuadraticTarget.exponential(preset.small), _REGIMES[name]())
+        for name, widths in preset.counted.items()
+        for N in widths
+    ]
+    return [*spectra, *activations, *counts]
+
+
+def work(preset: GapPreset) -> list[Run]:
+    """Return the exact risks of every panel, draw by draw."""
+    return [
+        Run("exact", problem, regime, {"width": (N,)}, number=number)
+        for _, _, N, problem, regime in _parts(preset)
+        for number in range(preset.draws)
+    ]
+
+
+def data(preset: GapPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    """Return four panels: gaps, ratios, counts of parameters, activations; lines of theory and dots."""
+    risks = np.array([float(np.ravel(row["risk"])[0]) for row in rows]).reshape(-1, preset.draws)
+    drawn = dict(zip([part[:3] for part in _parts(preset)], zip(*over_draws(risks), strict=True), strict=True))
+    return {
+        "gap": _gaps(preset, drawn),
+        "ratio": _ratios(preset),
+        "parameters": _parameters(preset, drawn),
+        "activations": _activations(preset, drawn),
+    }
+
+
+_Drawn = Mapping[tuple[str, str, int], tuple[float, float]]
+
+
+def _gaps(preset: GapPreset, drawn: _Drawn) -> xr.Dataset:
+    import xarray as xr
+
+    d, widths = preset.d, preset.widths
+    rho = np.arange(1, d + 1) / d
+    lines, crosses = [], []
+    for decay in _DECAYS:
+        problem = power_law(d, decay)
+        tangent, trained = (limit(problem, regime, rho=rho).risk.values for regime in (NeuralTangent(), Trained()))
+        lines.append(tangent - trained)
+        below = limit(problem, Trained(), rho=np.array(widths) / d).risk.values
+        cells = [drawn["gap", f"{decay:g}", N] for N in widths]
+        crosses.append([(risk - floor, error) for (risk, error), floor in zip(cells, below, strict=True)])
+    found = np.array(crosses)
+    wide = [QuadraticTarget(widest_apart(d, N)) for N in widths]
+    attained = [
+        float(limit(b, NeuralTangent(), rho=N / d).risk - limit(b, Trained(), rho=N / d).risk)
+        for b, N in zip(wide, widths, strict=True)
+    ]
+    return xr.Dataset(
+        {
+            "line": (("decay", "rho"), np.array(lines)),
+            "gap": (("decay", "width"), found[..., 0]),
+            "stderr": (("decay", "width"), found[..., 1]),
+            "largest": ("rho", largest_gap(rho)),
+            "attained": ("width", attained),
+        },
+        {"decay": list(_DECAYS), "rho": rho, "width": list(widths)},
+        {"d": d, "citations": _CITED},
+    )
+
+
+def _ratios(preset: GapPreset) -> xr.Dataset:
+    """R_NT/R_NN against the decay of the spectrum, by Theorems 2 and 3."""
+    import xarray as xr
+
+    rho = np.array(_RATIOS)
+    some = [power_law(preset.d, decay) for decay in _STEEP]
+    lines = [limit(b, NeuralTangent(), rho=rho).risk.values / limit(b, Trained(), rho=rho).risk.values for b in some]
+    return xr.Dataset(
+        {"line": (("decay", "rho"), np.array(lines))},
+        {"decay": _STEEP, "rho": rho},
+        {"d": preset.d, "citations": _CITED},
+    )
+
+
+def _parameters(preset: GapPreset, drawn: _Drawn) -> xr.Dataset:
+    """Risk against the number of parameters, N for RF and Nd for the others."""
+    import xarray as xr
+
+    d = preset.small
+    problem = QuadraticTarget.exponential(d)
+    count, series, risk, error, theory, finite = [], [], [], [], [], []
+    for name, widths in preset.counted.items():
+        for N in widths:
+            count.append(N if name == "RF" else N * d)
+            series.append(name)
+            mean, stderr = drawn["parameters", name, N]
+            risk.append(mean)
+            error.append(stderr)
+            theory.append(float(limit(problem, _REGIMES[name](), rho=N / d).risk))
+            sized = limit(at_finite_d(problem), RandomFeatures("square"), width=N, samples=np.inf, ridge=0.0)
+            finite.append(float(sized.risk) if name == "RF" else theory[-1])
+    columns: dict[str, Any] = {
+        "regime": ("point", series),
+        "parameters": ("point", count),
+        "risk": ("point", risk),
+        "stderr": ("point", error),
+        "limit": ("point", theory),
+        "finite": ("point", finite),
+    }
+    return xr.Dataset(columns, attrs={"d": d, "citations": f"{_CITED},defilippis2024dimension"})
+
+
+def _activations(preset: GapPreset, drawn: _Drawn) -> xr.Dataset:
+    import xarray as xr
+
+    d, widths = preset.d, preset.widths
+    rho = np.geomspace(0.05, 300.0, 120)
+    problem = QuadraticTarget.exponential(d)
+    lines = [limit(problem, RandomFeatures(name), rho=np.append(rho, np.inf)).risk.values for name in _ACTIVATIONS]
+    cells = np.array([[drawn["activations", name, N] for N in widths] for name in _ACTIVATIONS])
+    at = [limit(problem, RandomFeatures(name), rho=np.array(widths) / d).risk.values for name in _ACTIVATIONS]
+    return xr.Dataset(
+        {
+            "line": (("activation", "rho"), np.array(lines)[:, :-1]),
+            "wide": ("activation", np.array(lines)[:, -1]),
+            "risk": (("activation", "width"), cells[..., 0]),
+            "stderr": (("activation", "width"), cells[..., 1]),
+            "expected": (("activation", "width"), np.array(at)),
+        },
+        {"activation": list(_ACTIVATIONS), "rho": rho, "width": list(widths)},
+        {"d": d, "citations": _CITED, "independent": 1.0 - problem.alignment},
+    )
+
+
+def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Draw the four panels."""
+    with canvas(11.0, 8.6) as figure:
+        frames = figure.subplots(2, 2)
+        _draw_gaps(frames[0, 0], data["gap"])
+        _draw_ratios(frames[0, 1], data["ratio"])
+        _draw_parameters(frames[1, 0], data["parameters"])
+        _draw_activations(frames[1, 1], data["activations"])
+    return figure
+
+
+def _draw_gaps(axes: Axes, one: xr.Dataset) -> None:
+    d = one.attrs["d"]
+    axes.plot(one.rho, one.largest, color="#222222", linestyle="--", label="the largest of all spectra")
+    for k, decay in enumerate(one.decay.values.tolist()):
+        at, colour = one.sel(decay=decay), scale_colour(k / (one.decay.size - 1))
+        label = "bᵢ equal: no gap" if decay == 0.0 else f"bᵢ = i$^{{−{decay:g}}}$"
+        axes.plot(one.rho, at.line, color=colour, label=label)
+        axes.errorbar(one.width / d, at.gap, at.stderr, color=colour, linestyle="", **_DOT)
+    axes.set(xlabel="N/d", ylabel="GAP(ρ) = risk of NT − risk of NN", title=f"Eq. 6: the gap, d = {d}")
+    axes.legend()
+
+
+def _draw_ratios(axes: Axes, one: xr.Dataset) -> None:
+    for k, rho in enumerate(one.rho.values.tolist()):
+        axes.plot(one.decay, one.line.sel(rho=rho), color=scale_colour(k / 2), label=f"N/d = {rho:g}")
+    axes.set(xlabel="s of the spectrum bᵢ = i$^{−s}$", ylabel="risk of NT / risk of NN", yscale="log")
+    axes.set_title(f"The ratio has no bound, d = {one.attrs['d']}")
+    axes.legend()
+
+
+def _draw_parameters(axes: Axes, one: xr.Dataset) -> None:
+    d = one.attrs["d"]
+    for name in _REGIMES:
+        at = one.isel(point=one.regime.values == name)
+        look = LOOKS[name]
+        parameters = "N" if name == "RF" else "Nd"
+        axes.plot(at.parameters, at.finite, color=look["color"], linewidth=1.5)
+        axes.errorbar(at.parameters, at.risk, at.stderr, linestyle="", label=f"{name}, {parameters} parameters", **look)
+    random = one.isel(point=one.regime.values == "RF")
+    colour = LOOKS["RF"]["color"]
+    axes.plot(random.parameters, random.limit, color=colour, linestyle=":", label="RF, d → ∞ at N/d")
+    axes.axvline(d * (d + 1) / 2, color="#888888", linewidth=0.8)
+    axes.text(d * (d + 1) / 2 * 0.93, 0.97, "d(d+1)/2", color="#666666", ha="right", va="top", fontsize=9)
+    axes.set(xscale="log", xlabel="number of parameters", ylabel="risk / risk of the best constant", ylim=(-0.03, 1.03))
+    axes.set_title(f"§2.2: risk against the number of parameters, d = {d}")
+    axes.legend(loc="lower left")
+
+
+def _draw_activations(axes: Axes, one: xr.Dataset) -> None:
+    d = one.attrs["d"]
+    axes.axhline(one.attrs["independent"], color="#222222", linestyle="--")
+    axes.text(0.052, one.attrs["independent"] + 0.01, "N/d = ∞, every σ with λ₂ ≠ 0", fontsize=9.5)
+    for k, name in enumerate(one.activation.values.tolist()):
+        at, colour = one.sel(activation=name), scale_colour(k / (one.activation.size - 1))
+        axes.plot(one.rho, at.line, color=colour, label=name)
+        axes.errorbar(one.width / d, at.risk, at.stderr, color=colour, linestyle="", **_DOT)
+    axes.set(xscale="log", xlabel="N/d", ylabel="risk of RF", title=f"Eq. 11: many features forget σ, d = {d}")
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 0.1))
+
+
+def _apart(values: FloatArray, expected: FloatArray, stderr: FloatArray, d: int) -> float:
+    """Return the largest distance to theory beyond 3/d, in standard errors of at least 1e-6."""
+    beyond = np.maximum(np.abs(values - expected) - _ORDER / d, 0.0)
+    return float(np.max(beyond / np.maximum(np.nan_to_num(stderr), 1e-6)))
+
+
+def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+    """Return gaps and ratios, and whether all remarks stand: as dots, as bounds and as limits."""
+    gap, ratio, count, sigma = (data[name] for name in ("gap", "ratio", "parameters", "activations"))
+    rows = [int(np.argmin(np.abs(gap.rho.values - N / gap.attrs["d"]))) for N in gap.width.values]
+    lines = [f"{'GAP at N/d':<12}" + "".join(f"{N / gap.attrs['d']:>11.2g}" for N in gap.width.values)]
+    for decay in gap.decay.values.tolist():
+        cells = "".join(f"{float(gap.line.sel(decay=decay)[i]):>11.4f}" for i in rows)
+        lines.append(f"{f'i^−{decay:g}' if decay else 'equal':<12}{cells}")
+    lines.append(f"{'largest':<12}" + "".join(f"{float(gap.largest[i]):>11.4f}" for i in rows))
+    wrong = []
+    if _apart(gap.gap.values, gap.line.values[:, rows], gap.stderr.values, gap.attrs["d"]) > _FAR:
+        wrong.append("gaps of drawn weights")
+    if np.any(gap.line.values > gap.largest.values + 1e-12) or np.any(np.abs(gap.line.values[0]) > 1e-12):
+        wrong.append("the largest gap, or none for equal eigenvalues")
+    if np.max(np.abs(gap.attained.values - gap.largest.values[rows])) > 1e-9:
+        wrong.append("the spectrum that attains the largest gap")
+    if not np.all(np.diff(ratio.line.values, axis=0) > 0):
+        wrong.append("ratios that grow with the decay")
+    every = np.abs(sigma.wide.values[:-1] - sigma.attrs["independent"]).max()
+    if every > 1e-12 or abs(float(sigma.wide[-1]) - 1.0) > 1e-12:
+        wrong.append("independence of σ")
+    if _apart(sigma.risk.values, sigma.expected.values, sigma.stderr.values, sigma.attrs["d"]) > _FAR:
+        wrong.append("activations at drawn weights")
+    if _apart(count.risk.values, count.finite.values, count.stderr.values, count.attrs["d"]) > _FAR:
+        wrong.append("risk against parameters")
+    top = ratio.line.isel(decay=-1).values
+    told = ", ".join(f"{value:.3g} at N/d = {rho:g}" for value, rho in zip(top, ratio.rho.values, strict=True))
+    lines.append(f"R_NT/R_NN for b_i = i^−{ratio.decay.values[-1]:g}: {told}")
+    told = "Gap, parameters and activations are as stated."
+    return [*lines, answer(not wrong, told, f"Not as stated: {', '.join(wrong)}.")]
+
+
+_TITLE = "What the gap depends on: spectrum, parameters, activation (Limitations, Eqs. 6 and 11, §2.2)"
+_FAULTS = (wrong_rows("a target 20 % too small", data, "risk", lambda k, risk: 1.2**2 * risk),)
+EXPERIMENT = Experiment("gap", _TITLE, PRESETS, work, data, plot, verdict, place=18, faults=_FAULTS)
