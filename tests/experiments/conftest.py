@@ -40,13 +40,13 @@ from lazyscope.experiments.wide.mean_field import MeanFieldPreset
 from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.protocols import SGD
 
-_SGD = SGD(steps=150, batch=10, step_sizes=(0.01, 0.02), test=200)
+_SGD = SGD(steps=150, batch=40, step_sizes=(0.01, 0.02), test=1000)
 PANELS = PanelsPreset(
     "seconds",
     d=20,
-    fitted=Dots((2, 20), 3, samples=1000),
-    tangent=Dots((2, 20), 3, protocol=_SGD),
-    trained=Dots((2, 5), 3, protocol=replace(_SGD, steps=200)),
+    fitted=Dots((2, 20), 8, samples=1000),
+    tangent=Dots((2, 20), 6, protocol=_SGD),
+    trained=Dots((2, 5), 6, protocol=replace(_SGD, steps=200)),
     ratios=(0.1, 0.25, 0.5, 1.0, 2.0),
     draws=3,
     widest=0.4,
