@@ -54,7 +54,7 @@ def test_workers_end_with_their_server_however_it_ends():
         workers = psutil.Process(process.pid).children()
         assert workers
         process.kill()
-        _, left = psutil.wait_procs(workers, timeout=3.0)
+        _, left = psutil.wait_procs(workers, timeout=60.0)
         assert not left
         stream.close()
 

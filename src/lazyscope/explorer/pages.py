@@ -14,7 +14,17 @@ from fastapi.responses import FileResponse, Response
 
 from lazyscope.errors import LazyscopeError
 
-MODULES = ("format.js", "source.js", "tables.js", "controls.js", "chart.js", "downloads.js", "dots.js", "app.js")
+MODULES = (
+    "format.js",
+    "source.js",
+    "tables.js",
+    "controls.js",
+    "chart.js",
+    "look.js",
+    "downloads.js",
+    "dots.js",
+    "app.js",
+)
 """The page's modules; each imports those before it only, so that a single file can hold them in this order."""
 
 FILES = ("style.css", "icon.svg", *MODULES)

@@ -7,6 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 import lazyscope as ls
+
+# private: the report keeps their mean alone
 from lazyscope.experiments.beyond.generalisation import _suprema, generalisation, operator_size
 from lazyscope.problems.inputs import draw_inputs
 from lazyscope.training.taylor.model import TaylorModel

@@ -20,6 +20,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, exponents, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits import declared
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.runs.pictures import LOOKS
@@ -362,11 +363,12 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         if risk > OPT or np.any(at.risk - OPT > at.certified):
             wrong.append(f"the descent of the {name}")
     told = "Every inequality holds, its error falls with m, and descents end below OPT."
-    return [*lines, told if not wrong else f"Not as declared: {', '.join(wrong)}."]
+    return [*lines, answer(not wrong, told, f"Not as declared: {', '.join(wrong)}.")]
 
 
 _TITLE = "Both sides of Lemma 1 and Theorem 2 against the width, and descents off the saddle (the same, §4)"
-EXPERIMENT = Experiment("landscape", _TITLE, PRESETS, work, data, plot, verdict, place=33)
+_FAULTS = (wrong_rows("a descent that goes up", data, "risk", lambda k, risk: risk + 5.0, seen="the descent of"),)
+EXPERIMENT = Experiment("landscape", _TITLE, PRESETS, work, data, plot, verdict, place=33, faults=_FAULTS)
 
 _SOURCE = ("bai2020beyond",)
 STATEMENTS = (
