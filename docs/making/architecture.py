@@ -86,12 +86,17 @@ def drawing(project: Path, package: Path) -> str:
                 f'stroke-opacity="0.35" stroke-width="{width:.1f}"/>'
             )
     for name, (x, y, w) in boxes.items():
-        parts.append(f'<rect x="{x:.0f}" y="{y}" width="{w:.0f}" height="{high}" rx="6" fill="#eef2f7" stroke="#44546a"/>')
+        parts.append(
+            f'<rect x="{x:.0f}" y="{y}" width="{w:.0f}" height="{high}" rx="6" fill="#eef2f7" stroke="#44546a"/>'
+        )
         title = f"{name} · {lines[name]:,} lines"
-        parts.append(f'<text x="{x + w / 2:.0f}" y="{y + 23}" text-anchor="middle" font-size="15" fill="#16202e">{title}</text>')
+        parts.append(
+            f'<text x="{x + w / 2:.0f}" y="{y + 23}" text-anchor="middle" font-size="15" fill="#16202e">{title}</text>'
+        )
         said = SAYS.get(name, "")
         small = 12 if w > 250 else 10.5
         parts.append(
-            f'<text x="{x + w / 2:.0f}" y="{y + 42}" text-anchor="middle" font-size="{small}" fill="#44546a">{said}</text>'
+            f'<text x="{x + w / 2:.0f}" y="{y + 42}" text-anchor="middle" font-size="{small}" '
+            f'fill="#44546a">{said}</text>'
         )
     return "\n".join([*parts, "</svg>", ""])

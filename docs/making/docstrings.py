@@ -9,12 +9,12 @@ _PROPERTIES: dict[str, list[str]] = {}
 
 
 def shown(line: str) -> str:
-    """Return a line of prose in which nothing is markup by accident.
+    r"""Return a line of prose in which nothing is markup by accident.
 
     >>> print(shown("    n. Random features are fitted, |u| and all."))
-        n\\. Random features are fitted, \\|u\\| and all.
-    >>> print(shown("    >>> x * y"))
-        >>> x * y
+        n\. Random features are fitted, \|u\| and all.
+    >>> shown(">>> x * y")
+    '>>> x * y'
     """
     if line.lstrip().startswith((">>>", "...")):
         return line

@@ -17,19 +17,23 @@ def mathml(self: Any, node: Any) -> None:
 
     block = isinstance(node, nodes.math_block)
     try:
-        self.body.append(plain(tex2mathml(node.astext(), as_block=block)))
+        # docutils knows no \\dots
+        text = re.sub(r"\\dots(?![a-zA-Z])", r"\\ldots", node.astext())
+        self.body.append(plain(tex2mathml(text, as_block=block)))
     except MathError as error:
         logging.getLogger(__name__).warning("formula %r: %s", node.astext(), error, location=node)
     raise nodes.SkipNode
 
 
 def plain(formula: str) -> str:
-    """Return MathML with bars and angles that keep the size of the line: a power on one must not stretch it alone.
+    r"""Return MathML with bars and angles that keep the size of the line: a power on one must not stretch it alone.
 
-    >>> plain("<mo>‖</mo><mi>x</mi>")
-    '<mo stretchy="false">‖</mo><mi>x</mi>'
+    Those whose size is given, as by \Bigl, keep it.
+
+    >>> plain('<mo>‖</mo><mi>x</mi><mo minsize="2em">⟩</mo>')
+    '<mo stretchy="false">‖</mo><mi>x</mi><mo minsize="2em">⟩</mo>'
     """
-    return re.sub(r"<mo[^>]*>([‖⟨⟩|])</mo>", r'<mo stretchy="false">\1</mo>', formula)
+    return re.sub(r"<mo(?![^>]*minsize)[^>]*>([‖⟨⟩|])</mo>", r'<mo stretchy="false">\1</mo>', formula)
 
 
 def write_font(folder: Path) -> None:

@@ -13,9 +13,9 @@ _OPTION = re.compile(r"^:[a-z-]+:.*\n", re.MULTILINE)
 
 
 def cells(text: str) -> Iterator[tuple[str, str]]:
-    """Yield ("markdown" or "code", source), in order.
+    r"""Yield ("markdown" or "code", source), in order.
 
-    >>> list(cells("---\\nkernelspec: x\\n---\\n# One\\n\\n```{code-cell} python\\n1 + 1\\n```\\nTwo"))
+    >>> list(cells("---\nkernelspec: x\n---\n# One\n\n```{code-cell} python\n1 + 1\n```\nTwo"))
     [('markdown', '# One'), ('code', '1 + 1'), ('markdown', 'Two')]
     """
     text = re.sub(r"\A---\n.*?^---\n", "", text, flags=re.MULTILINE | re.DOTALL)

@@ -32,7 +32,10 @@ def parts() -> Iterator[tuple[str, str]]:
     yield "generated/gallery.md", _joined(tables.gallery(HERE))
     for problem in tables.problems():
         yield f"claims/{problem.__name__.lower()}.md", _joined(tables.claim_page(problem))
-    yield "generated/architecture.svg", architecture.drawing(HERE.parent / "pyproject.toml", HERE.parent / "src" / "lazyscope")
+    yield (
+        "generated/architecture.svg",
+        architecture.drawing(HERE.parent / "pyproject.toml", HERE.parent / "src" / "lazyscope"),
+    )
 
 
 def write_explorers(folder: Path) -> None:

@@ -12,10 +12,10 @@ from lazyscope.evidence.results import best_of_draws
 
 
 def escaped(text: str) -> str:
-    """Return text that MyST shows as it is, inside a table too.
+    r"""Return text that MyST shows as it is, inside a table too.
 
     >>> print(escaped("x | y, λ_k"))
-    x \\| y, λ\\_k
+    x \| y, λ\_k
     """
     for character in "\\|*_<$`[":
         text = text.replace(character, "\\" + character)
@@ -79,9 +79,9 @@ def claim_index() -> Iterator[str]:
 
 
 def claim_page(problem: type) -> Iterator[str]:
-    """Write the page of a problem: its table, then a section for each claim.
+    r"""Write the page of a problem: its table, then a section for each claim.
 
-    >>> text = "\\n".join(line for problem in problems() for line in claim_page(problem))
+    >>> text = "\n".join(line for problem in problems() for line in claim_page(problem))
     >>> all(claim.key in text for claim in lazyscope.claims())
     True
     """

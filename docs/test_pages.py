@@ -1,0 +1,52 @@
+"""What the pages say about the code is complete: every public name, every experiment, every link of a built site."""
+
+import re
+from pathlib import Path
+
+import pytest
+from making import links, tables
+
+import lazyscope
+from lazyscope import experiments
+
+HERE = Path(__file__).parent
+API = {page.stem: page.read_text(encoding="utf-8") for page in sorted(HERE.glob("api/*.md"))}
+
+
+def test_every_public_name_stands_on_one_page_of_the_interface():
+    named = re.findall(r"^\.\. auto\w+:: lazyscope\.(\w+)$", "\n".join(API.values()), re.MULTILINE)
+    assert sorted(named) == sorted(set(lazyscope.__all__) - {"__version__"})
+    assert set(re.findall(r"^api/(\w+)$", (HERE / "api.md").read_text(encoding="utf-8"), re.MULTILINE)) == API.keys()
+
+
+def test_the_gallery_has_every_experiment_with_picture_command_and_page():
+    cards = "\n".join(tables.gallery(HERE)).split("{container} card")[1:]
+    known = experiments.load_all()
+    assert len(cards) == len(known)
+    for name, card in zip(known, cards, strict=True):
+        assert f"$ lazyscope figure {name}\n" in card and f"thumbnails/{name}.png" in card and "{doc}`More" in card, (
+            name
+        )
+
+
+PAGE = '<html><a href="{}">a</a><script src="{}"></script><p id="here">'
+
+
+@pytest.mark.parametrize(
+    ("link", "script", "told"),
+    [
+        ("other.html#here", "s.js", None),
+        ("other.html#there", "s.js", "no such place"),
+        ("missing.html", "s.js", "leads nowhere"),
+        ("https://example.org/", "s.js", None),
+        ("other.html", "https://example.org/s.js", "another host"),
+        ("other.html", "large.js", "more than 300,000"),
+    ],
+)
+def test_a_broken_link_another_host_and_a_heavy_page_are_found(link, script, told, tmp_path):
+    (tmp_path / "index.html").write_text(PAGE.format(link, script))
+    (tmp_path / "other.html").write_text(PAGE.format("index.html", "s.js"))
+    (tmp_path / "s.js").write_text("")
+    (tmp_path / "large.js").write_text(" " * links.BUDGET)
+    found = links.check(tmp_path)
+    assert found == [] if told is None else (len(found) == 1 and told in found[0])
