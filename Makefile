@@ -66,4 +66,4 @@ docs: $(DOCS)  ## HTML documentation in docs/_build: lessons executed, links che
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
 	$(BIN)/python docs/making/links.py docs/_build
 clean:
-	rm -rf $(VENV) out dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out dist docs/_build docs/generated docs/claims docs/jupyter_execute .pytest_cache .mypy_cache .ruff_cache .hypothesis

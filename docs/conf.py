@@ -29,16 +29,18 @@ extensions = [
     "sphinxcontrib.bibtex",
     "sphinx_copybutton",
 ]
-exclude_patterns = ["_build", "generated", "making"]
+exclude_patterns = ["_build", "generated", "jupyter_execute", "making"]
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 bibtex_bibfiles = ["../src/lazyscope/evidence/references.bib"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 add_module_names = False
+napoleon_use_param = False  # "psi1, psi2" are described together, as they are written
 nb_execution_mode = "cache"  # a lesson is executed again when its code has changed
 nb_execution_cache_path = str(HERE / "_build" / ".executed")
 nb_execution_raise_on_error = True
+nb_execution_in_temp = True
 nb_execution_timeout = 600
 nb_merge_streams = True
 html_theme = "furo"

@@ -1,5 +1,6 @@
 """What the pages say about the code is complete: every public name, every experiment, every link of a built site."""
 
+import inspect
 import re
 from pathlib import Path
 
@@ -17,6 +18,16 @@ def test_every_public_name_stands_on_one_page_of_the_interface():
     named = re.findall(r"^\.\. auto\w+:: lazyscope\.(\w+)$", "\n".join(API.values()), re.MULTILINE)
     assert sorted(named) == sorted(set(lazyscope.__all__) - {"__version__"})
     assert set(re.findall(r"^api/(\w+)$", (HERE / "api.md").read_text(encoding="utf-8"), re.MULTILINE)) == API.keys()
+
+
+@pytest.mark.parametrize("name", sorted(set(lazyscope.__all__) - {"__version__"}))
+def test_parameter_lists_name_parameters(name):
+    """A sentence that follows the list without a heading would be read as parameters too."""
+    value = getattr(lazyscope, name)
+    sections = re.split(r"^(\w+)\n-{3,}\n", inspect.getdoc(value) or "", flags=re.MULTILINE)
+    listed = dict(zip(sections[1::2], sections[2::2], strict=True)).get("Parameters", "")
+    named = [part.strip(" *:") for line in re.findall(r"^(?=\S)(.*)$", listed, re.MULTILINE) for part in line.split(",")]
+    assert set(named) <= set(inspect.signature(value).parameters) if named else True
 
 
 def test_the_gallery_has_every_experiment_with_picture_command_and_page():
