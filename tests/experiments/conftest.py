@@ -13,6 +13,7 @@ from lazyscope.experiments.beyond.landscape import LandscapePreset
 from lazyscope.experiments.beyond.sample_complexity import SampleComplexityPreset
 from lazyscope.experiments.dynamics.flow import FlowPreset
 from lazyscope.experiments.dynamics.plateau import PlateauPreset
+from lazyscope.experiments.dynamics.saddle import SaddlePreset
 from lazyscope.experiments.dynamics.staircase import StaircasePreset
 from lazyscope.experiments.frame.experiment import Findings, compute
 from lazyscope.experiments.lazy.design import Dots, PanelsPreset
@@ -90,6 +91,7 @@ TINY = {
     "bridge": BridgePreset("tiny", 20, 60, psi1=(3.0, 10.0), dimensions=(1000, 10_000, 100_000)),
     "directions": DirectionsPreset("tiny", 40, 20, 40),
     "gap": GapPreset("tiny", 30, 10, 6),
+    "saddle": SaddlePreset("tiny", (0.3, 0.6, 1.0), 1, 6, 1500),
     "kernel-spectrum": SpectrumPreset("tiny", (24, 48, 96), 3),
     "coupling": CouplingPreset("tiny", (50, 500), draws=2, samples=8, signs=4),
     "higher-order": HigherOrderPreset("tiny", (50, 500), orders=(2, 3), draws=2, samples=8, repeats=8),
