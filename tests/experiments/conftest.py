@@ -8,6 +8,7 @@ import pytest
 from lazyscope.experiments import load
 from lazyscope.experiments.beyond.coupling import CouplingPreset
 from lazyscope.experiments.beyond.expressivity import ExpressivityPreset
+from lazyscope.experiments.beyond.generalisation import GeneralisationPreset
 from lazyscope.experiments.beyond.higher_order import HigherOrderPreset
 from lazyscope.experiments.beyond.landscape import LandscapePreset
 from lazyscope.experiments.beyond.sample_complexity import SampleComplexityPreset
@@ -96,6 +97,7 @@ TINY = {
     "coupling": CouplingPreset("tiny", (50, 500), draws=2, samples=8, signs=4),
     "higher-order": HigherOrderPreset("tiny", (50, 500), orders=(2, 3), draws=2, samples=8, repeats=8),
     "landscape": LandscapePreset("tiny", (40, 400), 40, samples=30, signs=2, looks=3, d=4),
+    "generalisation": GeneralisationPreset("tiny", (4, 10, 25), 4, 5, (20, 160)),
     "expressivity": ExpressivityPreset("tiny", (100, 1600), (2, 3), draws=4, samples=30, d=4),
     "sample-complexity": SampleComplexityPreset(
         "tiny",
