@@ -9,20 +9,21 @@ DEV    := $(VENV)/.installed-dev
 DOCS   := $(VENV)/.installed-docs
 PEERS  := $(VENV)/.installed-peers
 
-.PHONY: help browser netns demo test lint types validate soak bench docs clean
+.PHONY: help browser netns demo test lint types validate package soak bench docs clean
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
+	$(PIP) pip
 $(CORE): pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) --editable .
 	@touch $@
 $(DEV): $(CORE)
-	$(PIP) --editable '.[dev]'
+	$(PIP) --editable '.[all]' --group test --group lint
 	@touch $@
 $(DOCS): $(CORE)
-	$(PIP) --editable '.[docs]'
+	$(PIP) --editable . --group docs
 	@touch $@
 # Browser tests run on the system's Chromium; where there is none, its package manager brings one.
 browser:
@@ -38,7 +39,7 @@ netns:
 	@command -v ip >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null || \
 	  { apt-get update --quiet && apt-get install --quiet --yes --no-install-recommends iproute2; }
 $(PEERS): $(DEV)
-	$(PIP) --editable '.[peers]'
+	$(PIP) --editable '.[all]' --group peers
 	@touch $@
 
 demo: $(CORE)  ## Figure 1 at d = 100, with simulated dots (two minutes): table, picture and numbers in out/
@@ -53,6 +54,10 @@ types: $(DEV)
 	$(BIN)/mypy
 validate: $(DEV)  ## the slow validations (minutes)
 	$(BIN)/python -m pytest -m slow
+package: $(DEV)  ## wheel and sdist in dist/, each tried in an empty environment
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m pytest tests/test_package.py -m 'slow or not slow' --quiet
 soak: $(DEV) netns  ## random commands and calls, full discs, kills, cut networks (twenty minutes); SEED=1 for others
 	$(BIN)/python -m soak --seed $(or $(SEED),0)
 bench: $(PEERS)  ## performance as ratios, PyTorch among the peers; BENCH=name runs one
@@ -60,4 +65,4 @@ bench: $(PEERS)  ## performance as ratios, PyTorch among the peers; BENCH=name r
 docs: $(DOCS)  ## HTML documentation in docs/_build
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
 clean:
-	rm -rf $(VENV) out docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

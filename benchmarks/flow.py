@@ -175,7 +175,7 @@ def _seconds(run: Callable[[int], object], steps: int) -> float:
 def particles_against_torch(rounds: int = 5) -> Iterable[Figure]:
     """A step of particle descent, 4096 samples, ReLU, float32, all cores: ours and PyTorch's, in turn."""
     if find_spec("torch") is None:
-        raise SystemExit("The peer of this benchmark is PyTorch. Install it: pip install 'lazyscope[peers]'")
+        raise SystemExit("The peer of this benchmark is PyTorch. Install it: pip install 'lazyscope[torch]'")
     code = "from benchmarks.flow import report_steps; report_steps({!r})"
     taken = [{side: json.loads(run_python(code.format(side))) for side in ("engine", "torch")} for _ in range(rounds)]
     for name in PARTICLES:

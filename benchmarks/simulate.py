@@ -115,7 +115,7 @@ def sgd_against_torch(rounds: int = 5) -> Iterable[Figure]:
     their work, on the cores that the other needs, and either side would be timed with the other's spinning.
     """
     if find_spec("torch") is None:
-        raise SystemExit("The peer of this benchmark is PyTorch. Install it: pip install 'lazyscope[peers]'")
+        raise SystemExit("The peer of this benchmark is PyTorch. Install it: pip install 'lazyscope[torch]'")
     code = "from benchmarks.simulate import report_steps; report_steps({!r})"
     taken = [{side: json.loads(run_python(code.format(side))) for side in ("engine", "torch")} for _ in range(rounds)]
     for name in taken[0]["engine"]:

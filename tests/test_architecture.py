@@ -25,6 +25,14 @@ def test_no_folder_is_a_heap_and_no_file_a_wall(folder):
     assert all(len(module.read_text(encoding="utf-8").splitlines()) <= 400 for module in modules)
 
 
+def test_tests_mirror_the_source_and_no_file_of_them_is_a_wall():
+    tests = ROOT / "tests"
+    packages = {path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")}
+    assert not {package for package in packages if not any((tests / package).rglob("test_*.py"))}
+    longest = max(tests.rglob("*.py"), key=lambda path: len(path.read_text(encoding="utf-8").splitlines()))
+    assert len(longest.read_text(encoding="utf-8").splitlines()) <= 400, longest
+
+
 def loaded(code, *names):
     script = f"import sys; {code}; print(*[n for n in {names!r} if n in sys.modules])"
     return subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.split()
@@ -48,3 +56,34 @@ def test_public_names_are_complete_and_documented():
     with pytest.raises(AttributeError, match="nothing"):
         lazyscope.nothing  # noqa: B018
     assert set(dir(lazyscope)) >= set(lazyscope.__all__) - {"__version__"}
+
+
+ROAD = """
+import sys, lazyscope
+from pathlib import Path
+
+root, seen, looked_up = Path(lazyscope.__file__).parent, set(), 0
+
+def watch(frame, event, argument):
+    global looked_up
+    code = frame.f_code
+    if event == "call" and code.co_name != "<module>" and Path(code.co_filename).is_relative_to(root):
+        seen.add(code.co_filename)
+        looked_up += code.co_name == "find" and code.co_filename.endswith("registry.py")
+
+def ask():
+    return lazyscope.exact(lazyscope.QuadraticTarget([2.0, 1.0, 0.5]), lazyscope.NeuralTangent(), width=2)
+
+ask()  # imports once
+sys.setprofile(watch)
+ask()
+sys.setprofile(None)
+print(looked_up, len(seen), *sorted(str(Path(name).relative_to(root)) for name in seen))
+"""
+
+
+def test_one_number_is_looked_up_once_and_passes_fifteen_files_at_most():
+    output = subprocess.run([sys.executable, "-c", ROAD], check=True, capture_output=True, text=True).stdout.split()
+    looked_up, files = int(output[0]), int(output[1])
+    assert looked_up == 1
+    assert files <= 15, output[2:]

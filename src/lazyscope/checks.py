@@ -1,11 +1,11 @@
-"""Validation at the door: arrays and numbers are checked once, where they enter, and trusted afterwards."""
+"""Numbers at the door: checked once, where they enter, and trusted afterwards; made plain where they leave."""
 
 from __future__ import annotations
 
 import math
 import numbers
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -173,3 +173,23 @@ def fits_in_memory(size: float, what: str, advice: str) -> None:
     if size > available:
         need, have = f"{size / 1e9:,.3g} GB", f"{available / 1e9:,.3g} GB"
         raise TooLarge(f"{what} needs about {need}, and {have} are available. {advice}")
+
+
+def jsonable(value: Any) -> Any:
+    """Return arrays as lists, and infinity as the string that every JSON reader accepts.
+
+    >>> jsonable(np.array([0.5, np.inf]))
+    [0.5, 'inf']
+    """
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)):
+        if value.dtype.kind in "iuf" and np.all(np.isfinite(value)):
+            return value.tolist()
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        plain = all(type(item) is int or (type(item) is float and math.isfinite(item)) for item in value)
+        return list(value) if plain else [jsonable(item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value

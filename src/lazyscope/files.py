@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import os
 import socket
 import stat
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.checks import FloatArray, fits_in_memory
+from lazyscope.checks import FloatArray, fits_in_memory, jsonable
 from lazyscope.errors import InvalidParameter, LazyscopeError, UnreadableFile
 
 if TYPE_CHECKING:
@@ -378,23 +377,3 @@ def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], comments: Iterable[
         writer = csv.DictWriter(stream, columns, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-
-
-def jsonable(value: Any) -> Any:
-    """Return arrays as lists, and infinity as the string that every JSON reader accepts.
-
-    >>> jsonable(np.array([0.5, np.inf]))
-    [0.5, 'inf']
-    """
-    if isinstance(value, Mapping):
-        return {str(key): jsonable(item) for key, item in value.items()}
-    if isinstance(value, (np.ndarray, np.generic)):
-        if value.dtype.kind in "iuf" and np.all(np.isfinite(value)):
-            return value.tolist()
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        plain = all(type(item) is int or (type(item) is float and math.isfinite(item)) for item in value)
-        return list(value) if plain else [jsonable(item) for item in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return str(value)
-    return value

@@ -2,23 +2,21 @@
 
 import csv
 import json
-import pickle
 import re
 import subprocess
 import sys
-import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
-from click.testing import CliRunner
 
 import lazyscope as ls
 from lazyscope import experiments
-from lazyscope.cli import main, verbs
 from lazyscope.evidence.errata import ERRATA
+
+from .conftest import refused, run
 
 COMMANDS = [
     [],
@@ -61,22 +59,6 @@ COMMANDS = [
     ["explore"],
     ["figure"],
 ]
-
-
-def run(*args, code=0):
-    result = CliRunner().invoke(main, [str(arg) for arg in args])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result
-
-
-def refused(*args):
-    """Run what must fail: exit code 2, nothing on stdout, one line on stderr, which is returned."""
-    result = run(*args, code=2)
-    assert result.stdout == ""
-    assert re.fullmatch(r"lazyscope: error: [^\n]+\n", result.stderr)
-    return result.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -198,115 +180,6 @@ def test_regimes_without_a_theorem_are_left_out_with_a_note_unless_they_were_nam
     assert result.stderr.count("is left out") == 2
 
 
-@pytest.mark.parametrize(
-    ("args", "word"),
-    [
-        (("limit", "quadratic", "--rho", "0"), "positive"),
-        (("limit", "quadratic", "--rho", "-1:1:3"), "positive"),
-        (("limit", "quadratic", "--rho", "a"), "--rho"),
-        (("limit", "mixture", "--d", "9", "--rho", "1e-320"), "1e-300"),
-        (("limit", "linear", "--psi1", "1e-320"), "1e-300"),
-        (("flow", "quadratic", "--d", "5", "--width", "10" * 10), "beyond 2^53"),
-        (("report", "interpolation", "--d", "10" * 20), "beyond 2^53"),
-        (("simulate", "parity", "--d", "6", "--regime", "nn", "--samples", "1" + "0" * 15), "GB"),
-        (("limit", "linear", "--ridge", "1e-320"), "1e-300"),
-        (("limit", "quadratic", "--rho", "0.5", "--regime", "cnn"), "--regime"),
-        (("limit", "quadratic", "--rho", "0.5", "--regime", ""), "--regime"),
-        (("limit", "quadratic", "--rho", "0.5", "--regime", "rf,rf"), "--regime"),
-        (("limit", "quadratic", "--activation", "relux"), "relux"),
-        (("limit", "quadratic", "--weights", "optimum"), "optimum"),
-        (("limit", "quadratic", "--weights", "missing.npy"), "missing.npy"),
-        (("limit", "quadratic", "--weights", "optimal", "--regime", "nt"), "--weights"),
-        (("limit", "quadratic", "--d", "0"), "whole number"),
-        (("limit", "quadratic", "--d", "1" + "0" * 15), "GB"),
-        (("limit", "quadratic", "--B", "missing.npy"), "no such file"),
-        (("limit", "quadratic", "--B", "missing.npy", "--d", "5"), "--B"),
-        (("limit", "mixture", "--d", "4"), "least 5"),
-        (("limit", "mixture", "--delta", "missing.npy", "--target-seed", "0"), "--delta"),
-        (("exact", "quadratic", "--d", "9", "--width", "4.5"), "4.5"),
-        (("exact", "quadratic", "--d", "9", "--width", "inf"), "width"),
-        (("exact", "quadratic", "--d", "9", "--draws", "0"), "draws"),
-        (("exact", "quadratic", "--d", "9", "--seed", "-1"), "seed"),
-        (("limit", "quadratic", "--d", "9", "--rho", "inf", "--plot", "a.png"), "finite"),
-        (("limit", "mixture", "--d", "9", "--regime", "bayes", "--plot", "a.png"), "finite"),
-        (("limit", "quadratic", "--plot", "a.gif"), "--plot"),
-        (("limit", "quadratic", "--out", "missing/a.csv"), "folder"),
-        (("claims", "nothing/like/this"), "nothing/like/this"),
-        (("claims", ""), "begins none"),
-        (("cite", "nobody2020"), "nobody2020"),
-        (("figure",), "fig1"),
-        (("figure", "fig9"), "fig9"),
-        (("figure", "fig1", "--width", "a"), "--width"),
-    ],
-)
-def test_mistakes_are_one_line_and_exit_code_two(here, args, word):
-    assert word in refused(*args)
-    assert list(here.iterdir()) == []
-
-
-def test_where_every_regime_is_left_out_the_command_is_refused_in_one_line(here):
-    (here / "sigma.csv").write_text("2,1,1,1,1.5\n")
-    turned = ("simulate", "mixture", "--sigma", "sigma.csv", "--d", 5, "--width", 4, "--samples", 600)
-    assert "Σ = I" in refused(*turned, "--regime", "mf")
-    few = ("simulate", "mixture", "--d", 9, "--activation", "sign", "--width", 50, "--samples", 10)
-    assert "number of features" in refused(*few)  # nt and nn are left out, but that is no news any more
-    jumps = ("exact", "mixture", "--d", 9, "--activation", "sign")  # nt and nn are left out
-    assert "draws" in refused(*jumps, "--draws", 0)
-
-
-def test_a_step_size_beyond_single_precision_is_refused_without_a_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert "at most 1e+30" in refused("simulate", "quadratic", "--d", 5, "--samples", 200, "--step-sizes", "1e39")
-
-
-def test_a_failure_leaves_the_file_that_was_there(here):
-    for name in ("a.csv", "a.json", "a.nc", "a.txt"):
-        (here / name).write_bytes(b"precious")
-        refused("limit", "quadratic", "--d", 9, "--rho", -1, "--out", name)
-        refused("limit", "quadratic", "--activation", "relu", "--regime", "rf,nn", "--out", name)
-    refused("limit", "quadratic", "--d", 9, "--out", "a.txt")
-    assert {path.read_bytes() for path in here.iterdir()} == {b"precious"}
-    assert len(list(here.iterdir())) == 4
-
-
-def test_places_are_refused_before_anything_is_computed(here, monkeypatch):
-    def computed(*args, **kwargs):
-        raise AssertionError
-
-    monkeypatch.setattr(verbs, "_compute", computed)
-    refused("exact", "quadratic", "--out", "a.txt")
-    refused("exact", "quadratic", "--plot", "missing/a.png")
-    with pytest.raises(AssertionError):
-        run("exact", "quadratic", "--out", "a.csv")
-
-
-def test_a_pickled_target_is_refused_and_not_executed(here):
-    class Bomb:
-        def __reduce__(self):
-            return (Path.touch, (here / "executed",))
-
-    (here / "B.npy").write_bytes(pickle.dumps(Bomb()))
-    refused("limit", "quadratic", "--B", "B.npy")
-    assert not (here / "executed").exists()
-
-
-def test_memory_errors_are_one_line_and_other_surprises_keep_their_traceback(monkeypatch):
-    def fail(error):
-        def compute(*args, **kwargs):
-            raise error
-
-        monkeypatch.setattr(verbs, "_compute", compute)
-
-    fail(MemoryError("Unable to allocate 9 EiB"))
-    assert "out of memory (Unable to allocate 9 EiB)." in refused("limit", "quadratic")
-    fail(ZeroDivisionError())
-    with pytest.raises(ZeroDivisionError):
-        run("limit", "quadratic")
-    fail(KeyboardInterrupt())
-    assert run("limit", "quadratic", code=130).stderr == "lazyscope: interrupted\n"
-
-
 def test_only_ranges_of_widths_are_rounded():
     document = json.loads(run("exact", "quadratic", "--d", 9, "--width", "2:20:4log", "--json").stdout)
     assert document["results"][0]["coords"]["width"] == [2, 4, 9, 20]
@@ -384,24 +257,6 @@ def test_figures_are_listed():
     assert names[:5] == ["fig1", "fig2", "fig3", "fig-nondiagonal", "fig-activations"]
     assert names == list(experiments.load_all()), "in the order of the papers, each with its costs below it"
     assert all("quick: " in line and ("paper: " in line or "full: " in line) for line in lines[1::2])
-
-
-@pytest.mark.parametrize(
-    ("args", "told"),
-    [
-        (["limit", "quadratic", "--d", "abc"], "'abc' is not a valid integer. See lazyscope limit quadratic --help."),
-        (["exact", "mixture", "--zzz"], "No such option '--zzz'. See lazyscope exact mixture --help."),
-        (["frob"], "No such command 'frob'. See lazyscope --help."),
-        (["claims", "a", "b"], "Got unexpected extra argument"),
-    ],
-)
-def test_clicks_own_complaints_are_one_line_too(args, told):
-    assert told in refused(*args)
-
-
-@pytest.mark.parametrize("command", ["simulate quadratic --regime rf", "simulate linear", "compare quadratic"])
-def test_a_number_that_no_array_holds_is_said_to_be_too_large(command):
-    assert "Got a number beyond 2^63 instead. Pass a smaller one." in refused(*command.split(), "--samples", 10**39)
 
 
 def test_the_default_range_starts_at_one_neuron():

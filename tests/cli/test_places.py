@@ -1,14 +1,14 @@
 """Where a command writes: all places are checked before any work, and a file is replaced by --force alone."""
 
 import json
-import re
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from lazyscope.cli import main
 from lazyscope.experiments.frame import experiment, output
+
+from .conftest import refused, run
 
 LIMIT = ("limit", "quadratic", "--d", "5", "--rho", "0.5,1")
 # one command of each kind that writes a file, with the options that name one
@@ -34,20 +34,6 @@ EACH = [(args, option, suffix) for args, options in WRITERS for option, suffix i
 
 def names(value):
     return " ".join(value) if isinstance(value, tuple) else value
-
-
-def run(*args, code=0):
-    result = CliRunner().invoke(main, [str(arg) for arg in args])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result
-
-
-def refused(*args):
-    result = run(*args, code=2)
-    assert result.stdout == "" and re.fullmatch(r"lazyscope: error: [^\n]+\n", result.stderr)
-    return result.stderr
 
 
 @pytest.mark.parametrize(("args", "option", "suffix"), EACH, ids=names)

@@ -10,11 +10,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import xarray as xr
-from click.testing import CliRunner
 
 import lazyscope as ls
 from lazyscope import sweep
-from lazyscope.cli import main
 from lazyscope.errors import InvalidParameter, LazyscopeError
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Measurement
@@ -23,14 +21,10 @@ from lazyscope.experiments.frame.output import write
 from lazyscope.runs import pictures
 from lazyscope.runs.assembly import assemble
 
+from .conftest import run
+
 TARGET, RELU = ls.LinearTarget(noise=0.5), ls.RandomFeatures("relu")
 SIZES = {"d": 20, "samples": 60, "ridge": [0.01, 0.1, 1.0]}
-
-
-def run(*args, code=0):
-    result = CliRunner().invoke(main, [str(arg) for arg in args])
-    assert result.exit_code == code, result.output
-    return result
 
 
 def test_every_argument_becomes_a_dimension_and_a_number_none():

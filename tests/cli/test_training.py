@@ -8,20 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from click.testing import CliRunner
 
 import lazyscope as ls
-from lazyscope.cli import main
+
+from .conftest import run
 
 TARGET = ls.QuadraticTarget.exponential(12)
-
-
-def run(*args, code=0):
-    result = CliRunner().invoke(main, [str(arg) for arg in args])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result
 
 
 FLOW = ("flow", "quadratic", "--d", 12, "--width", 6, "--seed", 3)

@@ -94,6 +94,7 @@ def test_every_route_is_ridge_regression_on_the_jacobian(solver, k, constant):
     model = NeuralTangentRegressor(
         15, ridge=1e-2, solver=solver, tol=1e-10, fit_intercept=constant, random_state=0
     ).fit(X, y, sample_weight=v)
+    # private: the features themselves, which the estimator never forms
     J = model._tangent(X).jacobian()
     ridge = Ridge(alpha=v.sum() * 1e-2, fit_intercept=constant, solver="svd").fit(J, y, sample_weight=v)
     np.testing.assert_allclose(model.predict(X), ridge.predict(J), rtol=1e-6, atol=1e-7)

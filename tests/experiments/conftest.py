@@ -135,11 +135,15 @@ def tiny(tmp_path_factory):
         return tmp_path_factory.getbasetemp() / f"{name}-tiny.sqlite"
 
     @cache
+    def rows(name):
+        return [work.compute() for work in load(name).work(TINY[name])]
+
+    @cache
     def found(name):
         experiment, preset = load(name), TINY[name]
         if experiment.borrows:
             return compute("tiny", experiment, preset, store(name), workers=1)
-        return Findings(experiment.data(preset, [work.compute() for work in experiment.work(preset)]))
+        return Findings(experiment.data(preset, rows(name)))
 
-    found.store = store
+    found.store, found.rows = store, rows
     return found

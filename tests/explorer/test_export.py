@@ -7,7 +7,7 @@ import pytest
 from lazyscope.explorer import export
 from lazyscope.explorer.views import VIEWS
 
-from .test_browser import LINES, SLIDERS, Page
+from .page import LINES, SLIDERS, Page
 
 
 def slim(view):
@@ -60,9 +60,40 @@ def test_the_file_works_with_the_network_off(file, browser, client):
 
 
 def test_dots_of_the_first_state_are_kept():
+    # private: a whole export would draw the dots of every view
     kept = export._dots(VIEWS["margin"])
-    assert {dots["name"] for dots in kept["list"]} == {"test error", "margin"}
-    assert kept["again"]["command"].startswith("lazyscope simulate labels")
+    assert {dots["name"] for dots in kept["dots"]} == {"test error", "margin"}
+    assert kept["command"].startswith("lazyscope simulate labels")
+
+
+def test_presets_of_the_file_do_what_they_say_and_what_has_no_effect_is_off(file, browser):
+    page = Page(browser, file.as_uri(), offline=True)
+    page.open("#beyond")
+    tab = page.tab
+    assert tab.is_enabled("#c-alpha")
+    assert len(page.traces()) == 3
+    tab.get_by_role("button", name="2-XOR", exact=True).click()
+    page.until(lambda: tab.inner_text("#status").startswith("Dots that come with the package"))
+    assert tab.is_disabled("#c-alpha") and tab.input_value("#c-what") == "samples"
+    for view in VIEWS.values():
+        page.open(f"#{view.name}")
+        for i in range(tab.locator(".presets button").count()):
+            tab.locator(".presets button").nth(i).click()
+            page.drawn()
+            assert tab.is_hidden("#failure"), (view.name, i)
+    assert not page.wrong
+    page.context.close()
+
+
+def test_every_preset_of_a_view_that_the_file_offers_can_be_shown():
+    """All stops: whatever a preset sets is there, or as usual."""
+    for view in VIEWS.values():
+        usual = view.state().model_dump()
+        for preset in export._view(view)["presets"]:
+            whole = view.presets[preset["name"]]
+            assert {name: value for name, value in whole.items() if name in view.export} == preset["state"]
+            assert all(usual[name] == value for name, value in whole.items() if name not in view.export)
+    assert {"2-XOR", "2-XOR, noisy labels"} <= {one["name"] for one in export._view(VIEWS["beyond"])["presets"]}
 
 
 def test_nothing_in_the_file_is_loaded_from_elsewhere(file):

@@ -95,10 +95,10 @@ def test_a_job_ends_when_its_reader_leaves_or_none_comes():
     async def scenario(jobs):
         job, reader, pid = await at_work(jobs, LONG)
         reader.cancel()
-        await asyncio.wait([job.task], timeout=1.0)
+        await asyncio.wait([job.task], timeout=60.0)
         assert job.said[-1] == ("error", {"error": "Cancelled."})
         unread = jobs.submit(LONG)
-        await asyncio.wait([unread.task], timeout=2.0)
+        await asyncio.wait([unread.task], timeout=60.0)
         assert unread.said[-1] == ("error", {"error": "Cancelled."})
         assert not alive(pid)
 
@@ -109,14 +109,15 @@ def test_a_killed_worker_is_an_error_and_the_next_job_has_another():
     async def scenario(jobs):
         _, reader, pid = await at_work(jobs, LONG)
         os.kill(pid, signal.SIGKILL)
-        event, data = (await asyncio.wait_for(reader, 2.0))[-1]
+        event, data = (await asyncio.wait_for(reader, 60.0))[-1]
         assert event == "error"
         assert "killed by signal 9" in data["error"]
         assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
         while not jobs.idle:
             await asyncio.sleep(0.01)
-        os.kill(jobs.idle[0].process.pid, signal.SIGKILL)  # one that waits is not used any more
-        await asyncio.sleep(0.2)
+        idle = jobs.idle[0].process
+        os.kill(idle.pid, signal.SIGKILL)  # one that waits is not used any more
+        await asyncio.wait_for(idle.wait(), 60.0)
         assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
 
     run(scenario)

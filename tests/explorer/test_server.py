@@ -54,7 +54,7 @@ def test_workers_end_with_their_server_however_it_ends():
         workers = psutil.Process(process.pid).children()
         assert workers
         process.kill()
-        _, left = psutil.wait_procs(workers, timeout=3.0)
+        _, left = psutil.wait_procs(workers, timeout=60.0)
         assert not left
         stream.close()
 
@@ -132,17 +132,6 @@ def test_what_cannot_be_done_is_one_clear_line(options, words):
     assert (done.exit_code, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert words in line
-
-
-@pytest.mark.parametrize(("package", "options"), [("fastapi", ()), ("pydantic", ("--export", "page.html"))])
-def test_without_the_extra_it_says_what_to_install(package, options, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    for name in [name for name in sys.modules if name.startswith("lazyscope.explorer")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
-    done = CliRunner().invoke(main, ["explore", "--port", "0", "--no-browser", *options])
-    assert done.exit_code == 2
-    assert done.stderr == f"lazyscope: error: The explorer needs the package {package}. Install lazyscope[explorer].\n"
 
 
 def test_with_a_read_only_home_everything_works():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+# private: its pairs are compared one by one, which the stream of numbers hides
 from lazyscope.numerics.normals import _box_muller, standard_normal
 
 

@@ -55,6 +55,7 @@ def test_blocks_and_right_hand_side_against_drawn_inputs(name):
     d, N, n, sigma = 5, 3, 60_000, ls.Activation(name)
     problem, W = ls.HarmonicTarget(d, [0.2, 0.4, 0.3, 0.1]), drawn(d, N, 1)
     moments = ZonalTangent.of(sigma, d)
+    # private: the matrix is never formed, and is compared with samples entry by entry
     times, _ = harmonic_tangent._product(sigma, moments, W)
     K = np.stack([times(unit.reshape(N, d)).ravel() for unit in np.eye(N * d)])
     x = rng.standard_normal((n, d))

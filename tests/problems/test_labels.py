@@ -116,6 +116,7 @@ def test_what_is_no_link_gets_one_clear_line(name):
 
 
 def test_a_link_that_no_rule_resolves_is_refused():
+    # private: a link so rough is refused before by the checks of LinearLabels
     from lazyscope.problems.labels import _gaussian_panels
 
     with pytest.raises(ls.NotConverged, match="more than 4000 panels"):

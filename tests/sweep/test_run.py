@@ -184,6 +184,7 @@ def test_workers_that_only_die_are_given_up(here, tiny):
         pool.opened(2, "loky", None) as outcomes,
         pytest.raises(LazyscopeError, match="died 3 times without finishing"),
     ):
+        # private: a store and tasks that a plan cannot have
         driver._work({str(i): _deadly() for i in range(2)}, outcomes, Store(), 2)
 
 
@@ -197,6 +198,7 @@ def test_a_driver_that_stops_early_stops_its_workers_without_a_word(here, tiny, 
 
     store = Full()
     with pool.opened(2, "loky", None) as outcomes, pytest.raises(LazyscopeError, match="full"):
+        # private: a store that is full from the first result on
         driver._work({task.key: task for task in tiny.tasks}, outcomes, store, 36)
     assert len(store.workers) == 2
     assert not any(map(alive, store.workers))

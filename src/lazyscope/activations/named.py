@@ -121,12 +121,3 @@ def installed() -> dict[str, Definition]:
 
     plugins.collect(plugins.ACTIVATIONS, take)
     return definitions
-
-
-def definition(name: str) -> Definition | None:
-    """Return what a name stands for; other packages are asked only for names that are not lazyscope's own.
-
-    >>> definition("relu").formula, definition("unheard-of")
-    ('max(u, 0)', None)
-    """
-    return NAMED.get(name) or installed().get(name)

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from lazyscope.cli.output import FORCE
-from lazyscope.errors import LazyscopeError
 
 
 @click.command()
@@ -25,22 +24,19 @@ def explore(port: int | None, host: str, no_browser: bool, export: Path | None, 
 
     Nothing leaves this machine. Ctrl-C ends it.
     """
-    try:
-        if export is None:
-            from lazyscope.explorer.server import serve
+    if export is None:
+        from lazyscope.explorer.server import serve
 
-            serve(host, port, browser=not no_browser, say=_say)
-        else:
-            from lazyscope.cli.terminal import progress_bar
-            from lazyscope.explorer.export import SUFFIXES, write
-            from lazyscope.files import Place, check_places
+        serve(host, port, browser=not no_browser, say=_say)
+        return
+    from lazyscope.cli.terminal import progress_bar
+    from lazyscope.explorer.export import SUFFIXES, write
+    from lazyscope.files import Place, check_places
 
-            check_places("lazyscope explore", [Place("--export", export, SUFFIXES)], force=force)
-            with progress_bar():
-                write(export)
-            click.echo(f"wrote {export}", err=True)
-    except ModuleNotFoundError as error:
-        raise LazyscopeError(f"The explorer needs the package {error.name}. Install lazyscope[explorer].") from None
+    check_places("lazyscope explore", [Place("--export", export, SUFFIXES)], force=force)
+    with progress_bar():
+        write(export)
+    click.echo(f"wrote {export}", err=True)
 
 
 def _say(line: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -83,17 +82,19 @@ def _make(ctx: click.Context, chosen: Any, preset: str, size: Any, out: Path, wo
     stem = _stem(chosen.name, preset)
     store = out / f"{stem}{'-fresh' if fresh else ''}.sqlite"
     known = references.shipped() if chosen.borrows and not fresh else ()
-    told = partial(click.echo, err=True)
     try:
-        with progress_bar():
-            found = experiment.compute(stem, chosen, size, store, workers, references=known, tell=told)
+        with progress_bar() as say:
+            found = experiment.compute(stem, chosen, size, store, workers, references=known, tell=say)
     except KeyboardInterrupt:
         plan, _ = experiment.plan_of(stem, chosen.work(size))
         _interrupted(ctx, "" if plan is None else plan.name, store)
     about = {"figure": chosen.name, "preset": preset}
     paths = output.write(chosen, found, out / stem, str(ctx.obj or _OWNER), about)
-    for line in chosen.verdict(found.panels):
+    *lines, ending = chosen.verdict(found.panels)
+    for line in lines:
         console().print(line, soft_wrap=True, markup=False, highlight=False)
+    colour = {True: "green", False: "red", None: None}[getattr(ending, "holds", None)]
+    console().print(ending, soft_wrap=True, markup=False, highlight=False, style=colour)
     for path in paths:
         click.echo(f"wrote {path}", err=True)
 

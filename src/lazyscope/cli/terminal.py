@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from lazyscope.cli.asking.effort import NOTES
-from lazyscope.progress import observing, reporting
+from lazyscope.cli.asking.effort import NOTES, spoken
+from lazyscope.errors import InvalidParameter
+from lazyscope.progress import reporting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +24,9 @@ if TYPE_CHECKING:
 
 _WIDTH_OF_A_FILE = 140
 _LEAST_WIDTH = 80
+_VARIABLE, _EVERY = "LAZYSCOPE_PROGRESS", 10.0  # seconds between two lines of progress, where no bar can be shown
+PROGRESS = "lazyscope: at work: "
+"""How a line of progress begins."""
 
 
 def console() -> Console:
@@ -75,13 +83,98 @@ def _announce(say: Callable[[str], None]) -> None:
         say(notes.pop(0))
 
 
+Say = Callable[[str], None]
+"""Prints a line while the work goes on, above the bar where there is one."""
+
+
 @contextmanager
-def progress_bar() -> Iterator[None]:
-    """Show on stderr how far the work inside has come, if somebody is watching; how long it takes, in any case."""
-    if not sys.stderr.isatty():
-        with observing(lambda: _announce(lambda note: click.echo(note, err=True))):
-            yield
-        return
+def progress_bar() -> Iterator[Say]:
+    """Show on stderr how far the work inside has come: a bar on a terminal, a line every ten seconds elsewhere.
+
+    The environment variable LAZYSCOPE_PROGRESS has another number of seconds, 0 for no lines at all.
+    """
+    with _bar() if sys.stderr.isatty() else _lines(_seconds()) as say:
+        yield say
+
+
+def _seconds() -> float:
+    """Return how many seconds lie between two lines, ∞ where none are wanted."""
+    text = os.environ.get(_VARIABLE, f"{_EVERY:g}")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds <= threading.TIMEOUT_MAX:
+        must = "be a number of seconds, 0 for no lines of progress"
+        raise InvalidParameter.of("lazyscope", _VARIABLE, must, repr(text), "Unset it for one every ten seconds.")
+    return seconds or threading.TIMEOUT_MAX
+
+
+@contextmanager
+def _lines(every: float) -> Iterator[Say]:
+    """Tell every so many seconds how far the work has come, also while a long step reports nothing."""
+
+    def say(line: str) -> None:
+        click.echo(line, err=True)
+
+    began, far, ended = time.monotonic(), _Far(), threading.Event()
+
+    def take(done: int, total: int, what: str) -> None:
+        _announce(say)
+        far.take(done, total, what)
+
+    def tell() -> None:
+        with suppress(OSError):  # nobody reads any more: the work itself will notice, or does not care
+            while not ended.wait(every):
+                say(far.line(time.monotonic() - began))
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        with reporting(take):
+            yield say
+    finally:
+        ended.set()
+        teller.join()
+
+
+@dataclass
+class _Far:
+    """How far work has come: what was reported last, and how much was done when it began."""
+
+    done: int = 0
+    total: int = 0
+    what: str = "starting"
+    within: str = ""
+    reused: int | None = None
+
+    def take(self, done: int, total: int, what: str) -> None:
+        """Note what is reported; without a total it comes from within a step."""
+        if not total:
+            self.within = what
+            return
+        self.done, self.total, self.what, self.within = done, total, what, ""
+        if self.reused is None:
+            self.reused = done
+
+    def line(self, seconds: float) -> str:
+        """Return the line.
+
+        >>> far = _Far()
+        >>> far.take(2, 10, "RF, N = 45"), far.take(4, 10, "NT, N = 45"), far.take(100, 0, "step 100")
+        (None, None, None)
+        >>> print(far.line(30.0))
+        lazyscope: at work: 4 of 10, NT, N = 45, step 100; 30 seconds so far, about 90 seconds left
+        """
+        count = f"{self.done} of {self.total}, " if self.total else ""
+        computed = self.done - (self.reused or 0)
+        left = f", {spoken(seconds / computed * (self.total - self.done))} left" if computed > 0 else ""
+        so_far = spoken(seconds).removeprefix("about ")
+        return f"{PROGRESS}{count}{', '.join(filter(None, (self.what, self.within)))}; {so_far} so far{left}"
+
+
+@contextmanager
+def _bar() -> Iterator[Say]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -100,9 +193,12 @@ def progress_bar() -> Iterator[None]:
         task = bar.add_task("", total=None)
         outer = ""
 
+        def say(line: str) -> None:
+            bar.console.print(line, soft_wrap=True, markup=False, highlight=False)
+
         def show(done: int, total: int, what: str) -> None:
             nonlocal outer
-            _announce(lambda note: bar.console.print(note, soft_wrap=True, markup=False, highlight=False))
+            _announce(say)
             if total:
                 outer = what
                 bar.update(task, completed=done, total=total, description=what)
@@ -110,4 +206,4 @@ def progress_bar() -> Iterator[None]:
                 bar.update(task, description=f"{outer}: {what}")
 
         with reporting(show):
-            yield
+            yield say

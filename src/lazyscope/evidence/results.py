@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.checks import jsonable
 from lazyscope.errors import NotConverged
-from lazyscope.files import jsonable
 from lazyscope.problems.base import GaussianProblem, Problem
 from lazyscope.protocols import SGD
 from lazyscope.regimes import Regime

@@ -3,6 +3,7 @@
     GET  /api/views                      what there is: controls, bounds, presets, explanations
     GET  /api/limit/<view>?<state>       the lines of a state, at once
     GET  /api/exact/<view>?<state>       its dots without sampling noise, when they are computed
+    GET  /api/simulate/<view>?<state>    its simulated dots, when they are computed
     POST /api/tables?name=<file>         a CSV or NPZ file of the user's, which views then name by a key
     POST /api/simulate                   dots as a job: exact, simulated or both
     GET  /api/jobs/<job>/events          what a job has to say (server-sent events); leaving cancels it
@@ -16,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import reduce
 from operator import or_
@@ -57,6 +58,8 @@ _REFUSED: dict[int | str, dict[str, Any]] = {
 }
 _BUSY: dict[int | str, dict[str, Any]] = {429: {"model": Problem, "description": "Too many jobs"}}
 _UNKNOWN: dict[int | str, dict[str, Any]] = {404: {"model": Problem, "description": "No such job"}}
+
+_KINDS = {"limit": "lines", "exact": "dots, without sampling noise", "simulate": "simulated dots"}
 
 JobName = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="As POST /api/simulate returned it.")]
 
@@ -136,18 +139,20 @@ def _add_view(app: FastAPI, view: View) -> None:
         body = await answers.of(view, state, _limiter(request, view))
         return Response(body, media_type="application/json")
 
-    async def exact(request: Request, state: Any) -> DotsAnswer:
-        return await _dots(request, view, state, "exact")
+    def dots(fidelity: Drawn) -> Callable[[Request, Any], Awaitable[DotsAnswer]]:
+        async def endpoint(request: Request, state: Any) -> DotsAnswer:
+            return await _dots(request, view, state, fidelity)
 
-    for name, endpoint, what in (("limit", limit, "Lines"), ("exact", exact, "Dots, without sampling noise")):
-        if name == "exact" and "exact" not in view.fidelities:
-            continue
+        return endpoint
+
+    endpoints: dict[str, Any] = {"limit": limit, **{fidelity: dots(fidelity) for fidelity in view.fidelities}}
+    for name, endpoint in endpoints.items():
         endpoint.__annotations__["state"] = Annotated[view.state, Query()]
         model = Answer if name == "limit" else DotsAnswer
         app.get(
             f"/api/{name}/{view.name}",
             name=f"{name} {view.name}",
-            summary=f"{view.title}: {what.lower()}",
+            summary=f"{view.title}: {_KINDS[name]}",
             description=f"{view.text}\n\n{view.theorem}",
             response_model=None,
             responses={200: {"model": model}, **_REFUSED, **({} if name == "limit" else _BUSY)},

@@ -44,23 +44,41 @@ def data(views: Sequence[View], *, dots: bool = True) -> dict[str, Any]:
     total = sum(_count(view) for view in views) + len(views) * dots
     claims: dict[str, Any] = {}
     answers: dict[str, dict[str, Any]] = {}
-    kept, done = {}, 0
+    done = 0
     for view in views:
         answers[view.name] = {"keys": list(view.export), "grids": [], "answers": {}}
         for state in _states(view):
             if done % 20 == 0:
                 report(done, total, f"lines of {view.title}")
             done += 1
-            key = "|".join("" if name == state.get("axis") else _said(value) for name, value in state.items())
+            key = _key(view, state)
             if key in answers[view.name]["answers"]:
-                continue  # what is on the axis has no slider
+                continue  # it differs in what has no effect
             answers[view.name]["answers"][key] = _answer(view, state, answers[view.name]["grids"], claims)
     for view in views if dots else ():
         report(done, total, f"dots of {view.title}")
         done += 1
-        kept[view.name] = _dots(view)
+        answers[view.name]["answers"][_key(view, _opening(view))]["kept"] = _dots(view)
     report(total, total, "done")
-    return {"views": [_view(view) for view in views], "answers": answers, "claims": claims, "dots": kept}
+    return {"views": [_view(view) for view in views], "answers": answers, "claims": claims}
+
+
+def _opening(view: View) -> dict[str, Any]:
+    """Return what a view opens with, of the values that have stops."""
+    usual = view.state().model_dump()
+    return {name: usual[name] for name in view.export}
+
+
+def _key(view: View, state: dict[str, Any]) -> str:
+    """Return what the page finds an answer by: every value that has an effect."""
+    usual = view.state().model_dump()
+    idle = {
+        control.name
+        for control in view.record().controls
+        if control.name == state.get("axis")
+        or any({**usual, **state}[name] != value for name, value in (control.when or {}).items())
+    }
+    return "|".join("" if name in idle else _said(value) for name, value in state.items())
 
 
 def _count(view: View) -> int:
@@ -109,16 +127,19 @@ def _view(view: View) -> dict[str, Any]:
     """Describe a view as the server does, its controls restricted to what the file has answers for."""
     record = view.record().model_dump()
     record["controls"] = [_control(view, control) for control in view.record().controls if control.name in view.export]
-    for preset in record["presets"]:
-        preset["state"] = {name: value for name, value in preset["state"].items() if name in view.export}
-    kept = [p for p in record["presets"] if all(value in view.export[name] for name, value in p["state"].items())]
-    record["presets"] = kept
+    usual = view.state().model_dump()
+    record["presets"] = [
+        {**preset, "state": {name: value for name, value in preset["state"].items() if name in view.export}}
+        for preset in record["presets"]
+        if all(value in view.export.get(name, [usual[name]]) for name, value in preset["state"].items())
+    ]
     return record
 
 
 def _control(view: View, control: Control) -> dict[str, Any]:
     stops = list(view.export[control.name])
     shown = control.model_dump()
+    shown["when"] = {name: value for name, value in (control.when or {}).items() if name in view.export}
     if control.kind in ("choice", "file"):
         named = dict(zip(control.choices or (), control.names or control.choices or (), strict=True))
         shown |= {"choices": stops, "names": [named[str(stop)] for stop in stops]}
@@ -129,19 +150,19 @@ def _control(view: View, control: Control) -> dict[str, Any]:
 
 def _dots(view: View) -> dict[str, Any]:
     """Compute the dots of the state that a view opens with, in its quickest fidelity."""
-    dots: dict[str, Any] = {"list": [], "notes": [], "status": ""}
+    dots: dict[str, Any] = {"dots": [], "notes": [], "about": "Dots of the values that this page opens with."}
     state = view.state()
     quick = view.fidelities[0]
     plan = view.plan(state, quick)
 
     def say(event: str, said: dict[str, Any]) -> None:
         if event == "dots":
-            dots["list"].append({**said, **{name: _rounded(said[name]) for name in ("x", "y", "stderr")}})
+            dots["dots"].append({**said, **{name: _rounded(said[name]) for name in ("x", "y", "stderr")}})
         elif event == "note":
             dots["notes"].append(said)
 
     compute(view.name, state.model_dump(), [quick], say)
-    return {**dots, "again": {"command": plan.command, "python": plan.python}}
+    return {**dots, "command": plan.command, "python": plan.python}
 
 
 def assembled(parts: dict[str, Any]) -> str:

@@ -14,7 +14,17 @@ from fastapi.responses import FileResponse, Response
 
 from lazyscope.errors import LazyscopeError
 
-MODULES = ("format.js", "source.js", "tables.js", "controls.js", "chart.js", "downloads.js", "dots.js", "app.js")
+MODULES = (
+    "format.js",
+    "source.js",
+    "tables.js",
+    "controls.js",
+    "chart.js",
+    "look.js",
+    "downloads.js",
+    "dots.js",
+    "app.js",
+)
 """The page's modules; each imports those before it only, so that a single file can hold them in this order."""
 
 FILES = ("style.css", "icon.svg", *MODULES)
@@ -29,12 +39,9 @@ def text(name: str) -> str:
 def plotly() -> Path:
     """Return the script that the package plotly ships; the package itself takes seconds to import, and is not."""
     plotly = find_spec("plotly")
-    script = (
-        None if plotly is None or plotly.origin is None else Path(plotly.origin).parent / "package_data/plotly.min.js"
-    )
-    if script is None or not script.is_file():
-        raise LazyscopeError("The explorer draws with the package plotly. Install lazyscope[explorer].")
-    return script
+    if plotly is None or plotly.origin is None:
+        raise LazyscopeError("The explorer draws with the package plotly, which is missing. pip install plotly")
+    return Path(plotly.origin).parent / "package_data/plotly.min.js"
 
 
 def add(app: FastAPI) -> None:

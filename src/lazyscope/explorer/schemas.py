@@ -74,6 +74,29 @@ class TableRecord(Record):
     target: str = Field(description="the column that is predicted, or the likeliest")
 
 
+class Dots(Record):
+    """Finite networks: values with the standard error of their mean over draws, null from a single draw."""
+
+    name: str
+    role: str
+    panel: int
+    fidelity: Literal["exact", "simulate"]
+    x: list[float | None]
+    y: list[float | None]
+    stderr: list[float | None]
+    claim: ClaimRecord
+
+
+class Kept(Record):
+    """Dots that were computed beforehand, and what makes them again."""
+
+    dots: list[Dots]
+    notes: list[Note]
+    command: str
+    python: str
+    about: str = Field(description="where they come from, in a line")
+
+
 class Answer(Record):
     """The lines of a view at one state, the claims behind them, and what makes them again."""
 
@@ -88,21 +111,10 @@ class Answer(Record):
     arguments: dict[str, str | float | int | bool]
     command: str = Field(description="command line that prints the same numbers")
     python: str = Field(description="Python that computes the same numbers")
+    at: float | None = Field(None, description="the place on the axis that is read out; null for its middle")
     reading: str | None = Field(None, description="the current point in words; null where the lines say it")
+    kept: Kept | None = Field(None, description="dots that come with the package, where a picture has no line")
     table: TableRecord | None = Field(None, description="the table behind it, if it is one")
-
-
-class Dots(Record):
-    """Finite networks: values with the standard error of their mean over draws, null from a single draw."""
-
-    name: str
-    role: str
-    panel: int
-    fidelity: Literal["exact", "simulate"]
-    x: list[float | None]
-    y: list[float | None]
-    stderr: list[float | None]
-    claim: ClaimRecord
 
 
 class DotsAnswer(Record):

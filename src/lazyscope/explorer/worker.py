@@ -29,7 +29,7 @@ def compute(view: str, state: dict[str, Any], fidelities: list[str], say: Say) -
     A call that the library refuses is a note, and the others go on.
 
     >>> said = []
-    >>> small = {"d": 20, "rho_max": 1.0, "draws": 1}
+    >>> small = {"d": 20, "rho_max": 1.0, "draws": 2}
     >>> compute("quadratic", small, ["exact"], lambda event, data: said.append(event))
     >>> said.count("dots"), said[-1]
     (15, 'done')
@@ -79,6 +79,10 @@ def _dots(task: Any, fidelity: str, result: Any) -> Iterator[dict[str, Any]]:
         values, error = task.call.values(result, variable)
         y = np.ravel(values)
         x = np.ravel(np.broadcast_to(np.asarray(task.x(result), dtype=float), y.shape))
+        here = np.isfinite(y)  # elsewhere there is nothing to show
+        if not np.any(here):
+            continue
+        x, y = x[here], y[here]
         yield {
             "name": name,
             "role": role,
@@ -86,7 +90,7 @@ def _dots(task: Any, fidelity: str, result: Any) -> Iterator[dict[str, Any]]:
             "fidelity": fidelity,
             "x": listed(x),
             "y": listed(y),
-            "stderr": [None] * y.size if error is None else listed(np.ravel(error)),
+            "stderr": [None] * y.size if error is None else listed(np.ravel(error)[here]),
             "claim": claim,
         }
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.activations import Activation
-from lazyscope.activations.named import definition
+from lazyscope.activations.activation import definition
 from lazyscope.errors import LazyscopeError
 from lazyscope.evidence.claim import Claim, Fidelity
 from lazyscope.evidence.registry import cite, find

@@ -12,12 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lazyscope import __version__
-from lazyscope.checks import whole_number, whole_numbers
+from lazyscope.checks import jsonable, whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.evidence.claim import Claim, Fidelity
 from lazyscope.evidence.registry import claims, find
 from lazyscope.evidence.results import LONG_NAMES
-from lazyscope.files import jsonable
 from lazyscope.problems.base import Problem, SizedProblem
 from lazyscope.progress import report, within
 from lazyscope.protocols import SGD, NoisySGD, ParticleDescent

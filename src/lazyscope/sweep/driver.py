@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,7 @@ def run(
     workers: int | None = None,
     backend: str = "loky",
     address: str | None = None,
+    sooner: Sequence[str] = (),
 ) -> Summary:
     """Compute what the store does not have yet, and return what was done.
 
@@ -54,6 +55,8 @@ def run(
         Processes to use: all cores by default. With 1, this process does the work. The numbers are the same.
     backend, address
         "loky" for processes here, "dask" for the cluster whose scheduler is at `address`.
+    sooner
+        Keys of tasks to begin with, in this order; the others follow, the longest first.
 
     Examples
     --------
@@ -68,7 +71,7 @@ def run(
     with Store.writing(store) as opened:
         opened.check_unchanged(plan)
         finished = opened.finished()
-        left = {task.key: task for task in _longest_first(plan.tasks) if task.key not in finished}
+        left = {task.key: task for task in _ordered(plan.tasks, sooner) if task.key not in finished}
         reused = len(plan.tasks) - len(left)
         # the plan is written down when there is somebody to compute it: a cluster that is not there leaves no trace
         with pool.opened(workers, backend, address) if left else nullcontext(pool.nobody) as outcomes:
@@ -77,9 +80,11 @@ def run(
     return Summary(plan.name, len(plan.tasks), reused, len(plan.tasks) - reused - len(failures), failures)
 
 
-def _longest_first(tasks: Iterable[Task]) -> list[Task]:
+def _ordered(tasks: Iterable[Task], sooner: Sequence[str]) -> list[Task]:
     """Order tasks so that none of the long ones is left alone at the end: simulations first, then wide networks."""
-    return sorted(tasks, key=lambda task: (task.work.fidelity != "simulate", -task.work.size))
+    rank = {key: place for place, key in enumerate(sooner)}
+    last = len(rank)
+    return sorted(tasks, key=lambda task: (rank.get(task.key, last), task.work.fidelity != "simulate", -task.work.size))
 
 
 def _work(left: dict[str, Task], outcomes: pool.Pool, store: Store, total: int) -> tuple[tuple[str, str], ...]:

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from lazyscope.checks import jsonable
 from lazyscope.errors import InvalidParameter, UnreadableFile
 from lazyscope.evidence.work import Row
-from lazyscope.files import check_folder, jsonable, replacing
+from lazyscope.files import check_folder, replacing
 from lazyscope.sweep import lock
 from lazyscope.sweep.content import Array, Decoder, array_digest, canonical, defaults, digest, portable
 from lazyscope.sweep.opening import APPLICATION, LAYOUT, LOGS, check_new, connected, damaged, recognise, told

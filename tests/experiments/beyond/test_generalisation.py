@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import minimize
 
 import lazyscope as ls
-from lazyscope.experiments import load
+
+# private: the report keeps their mean alone
 from lazyscope.experiments.beyond.generalisation.numbers import _suprema, generalisation, operator_size
 from lazyscope.problems.inputs import draw_inputs
 from lazyscope.training.taylor.model import TaylorModel
@@ -105,18 +106,3 @@ def test_the_report_tells_what_it_rests_on():
         "Lemma 5, Theorem 6",
         "bai2020beyond",
     )
-
-
-def test_the_verdict_says_no_to_broken_bounds_and_other_exponents(tiny):
-    experiment, panels = load("generalisation"), tiny("generalisation").panels
-    assert experiment.verdict(panels)[-1] == "Lemma 5 and Theorem 6 hold."
-    wrong = {
-        "M_op, sphere": ("inputs", "M_op_exponent", lambda values: 0.0 * values),
-        "complexity ≤ Lemma 5": ("inputs", "complexity", lambda values: 100.0 * values),
-        "the gap at n = 160": ("trained", "gap", lambda values: 0.0 * values + 100.0),
-        "a gap that falls": ("trained", "gap", lambda values: values[::-1]),
-    }
-    for words, (panel, name, change) in wrong.items():
-        other = panels[panel].copy(deep=True)
-        other[name] = (other[name].dims, change(other[name].values))
-        assert words in experiment.verdict({**panels, panel: other})[-1]

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ import lazyscope as ls
 from lazyscope.cli import main
 from lazyscope.experiments import load
 from lazyscope.experiments.frame import references
-from lazyscope.experiments.frame.experiment import plan_of
+from lazyscope.experiments.frame.experiment import compute, plan_of
 from lazyscope.experiments.lazy import fig1, fig2, fig3, fig_activations, fig_nondiagonal, tables
+from lazyscope.experiments.lazy.design import Dots
+from lazyscope.protocols import SGD
 from lazyscope.runs import pictures
 from lazyscope.runs.side_by_side import agreement
 
@@ -213,6 +216,28 @@ def test_a_mistake_is_one_line_and_leaves_nothing(options, told, tmp_path):
     assert told in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert not list(tmp_path.rglob("*.png"))
+
+
+def test_lines_of_the_table_are_told_as_their_dots_arrive(sizes, tmp_path):
+    """The first dot of the table first; each with the numbers that it has at the end, and none in a second run."""
+    small = replace(
+        sizes["fig1"], fitted=Dots((2, 4), 2, samples=500), tangent=Dots((2,), 2, protocol=SGD(steps=20, test=50)),
+        trained=Dots((2,), 2, protocol=SGD(steps=20, test=50)), ratios=(0.5,), draws=2,
+    )  # fmt: skip
+    told, again = [], []
+    found = compute("fig1", load("fig1"), small, tmp_path / "s.sqlite", 1, tell=told.append)
+    compute("fig1", load("fig1"), small, tmp_path / "s.sqlite", 1, tell=again.append)
+    table, label = {}, ""
+    for line in tables.verdict(found.panels)[4:]:
+        if not line[:1].isspace():
+            label = line[:21].strip()
+        if label:
+            table[label, line[21:].split()[0] if line[21:].split() else ""] = line[21:].split()
+    lines = [line.removeprefix("quadratic: ") for line in told]
+    keys = [(line[:22].strip(), line[22:].split()[0]) for line in lines]
+    assert keys[0] == ("RF, isotropic weights", "2") and len(keys) == len(set(keys)) == 6
+    assert all(line[22:].split() == table[key] for key, line in zip(keys, lines, strict=True))
+    assert again == []
 
 
 def test_style_is_not_left_behind(figure):

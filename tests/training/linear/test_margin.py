@@ -5,6 +5,8 @@ import pytest
 from scipy.optimize import linprog, minimize
 
 import lazyscope as ls
+
+# private: a certificate must be able to fail, which no answer of the solver shows
 from lazyscope.numerics.hard_margin import HardMargin, _proved, hard_margin, solve
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import GaussianFeatures, IsotropicFeatures, RandomFeatures

@@ -200,6 +200,7 @@ def test_a_walk_stops_at_every_point_and_follows_the_schedule():
     points = np.array([1, 2, 700, 1000, 1001, 2345])
     stops = list(single.walk(law, pack, plan, np.random.default_rng(0), points))
     assert stops == sorted({*points.tolist(), 1000, 2000, 2345})
+    # private: they are computed at once and never leave the loop, so that no result shows a single one
     divisors = single._divisors(plan, 0, plan.steps)
     assert divisors == pytest.approx([1.0 / plan.rate(1.0, step) for step in range(plan.steps)])
 

@@ -6,6 +6,8 @@ import pytest
 import lazyscope as ls
 from lazyscope.protocols import NoisySGD
 from lazyscope.training.taylor.model import TaylorModel
+
+# private: a step of training has no other face, and is compared with the risk that it descends
 from lazyscope.training.taylor.randomized import _clean, _gradient, _network, train
 from lazyscope.training.taylor.risk import Risk
 from lazyscope.training.taylor.signs import random_signs

@@ -16,6 +16,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_numbers, wrong_rows
 from lazyscope.limits.flow.saddle import critical_points, gradient, strict_saddle
 from lazyscope.problems import QuadraticTarget
 from lazyscope.runs.pictures import LOOKS, scale_colour
@@ -184,8 +185,14 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         f"curvature {worst:.4f} or less; {ended:.0%} of the descents end within 1 %",
     ]
     fine = saddles.max() < -1e-6 and minima.min() > -1e-6 and gap < _CLOSED and worst < 0.0 and ended == 1.0
-    return [*lines, f"Flat points {'are' if fine else 'are NOT all'} strict saddles or the minimum."]
+    ends = "strict saddles or the minimum."
+    return [*lines, answer(fine, f"Flat points are {ends}", f"Flat points are NOT all {ends}")]
 
 
 _TITLE = "Proposition 1: every flat point of the population risk is a strict saddle or the minimum (Limitations, §2.3)"
-EXPERIMENT = Experiment("saddle", _TITLE, PRESETS, work, data, plot, verdict, place=19)
+_FAULTS = (
+    wrong_rows("curvatures of another sign", data, "curvature", lambda k, curvature: np.abs(curvature)),
+    wrong_rows("descents that stop above the minimum", data, "risk", lambda k, risk: risk + 0.5),
+    wrong_numbers("a closed form twice as large", data, "critical", "closed_form", lambda values: 2.0 * values),
+)
+EXPERIMENT = Experiment("saddle", _TITLE, PRESETS, work, data, plot, verdict, place=19, faults=_FAULTS)

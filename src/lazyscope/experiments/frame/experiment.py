@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -11,6 +12,8 @@ from lazyscope import files
 from lazyscope.errors import LazyscopeError
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.references import Reference
+from lazyscope.experiments.frame.verdict import Fault
+from lazyscope.progress import observing
 from lazyscope.sweep import Plan, Task, Work, run
 from lazyscope.sweep.store import Store
 
@@ -37,6 +40,14 @@ def points(panels: Panels) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True, eq=False)
+class Early:
+    """A line that is told before the end: made of the rows of some of the work, named by its places in the order."""
+
+    places: Sequence[int]
+    line: Callable[[Sequence[Row]], str]
+
+
+@dataclass(frozen=True, eq=False)
 class Experiment(Generic[P]):
     """A question, `title`, and how it is answered.
 
@@ -46,7 +57,11 @@ class Experiment(Generic[P]):
     What not every experiment has: `report`, the public function that measures the same for other parameters;
     `at_widths`, which moves its dots to widths that a user asks for; `borrows`, whether it takes what the shipped
     reference runs have; `tasks`, what more there is to say of each piece of work; `rows`, its own form of a CSV file;
-    `locate`, which finds its data, in a folder if the user names one, before anything is computed.
+    `locate`, which finds its data, in a folder if the user names one, before anything is computed; `early`, the lines
+    that can be told as soon as their own work is done, the shortest first.
+
+    `faults` are mistakes that the verdict must see (`frame.verdict`): the test of the registry plants each of them. The
+    last line of a verdict is an `Answer`, which knows whether it says yes.
     """
 
     name: str
@@ -63,6 +78,8 @@ class Experiment(Generic[P]):
     tasks: Callable[[P], Sequence[Mapping[str, Any]]] | None = None
     rows: Callable[[Panels], list[dict[str, Any]]] = points
     locate: Callable[[Path | None], None] | None = None
+    faults: tuple[Fault, ...] = ()
+    early: Callable[[P], Sequence[Early]] | None = None
 
 
 AnyExperiment = Experiment[Any]
@@ -97,6 +114,38 @@ def plan_of(stem: str, some: Sequence[Work]) -> tuple[Plan | None, list[Task]]:
     return Plan(f"{stem} {whole.digest[:8]}", whole.tasks), tasks
 
 
+class _Lines:
+    """The lines that can be told before the end, each when the rows that it is made of are in the store."""
+
+    def __init__(self, early: Sequence[Early], tasks: Sequence[Task], store: Path, tell: Callable[[str], None]) -> None:
+        self.store, self.tell = store, tell
+        self.left = [([tasks[place] for place in one.places], one.line) for one in early]
+        if store.is_file():  # what an earlier run has found stands in the table at the end
+            with Store.reading(store) as opened:
+                finished = opened.finished()
+            self.left = [one for one in self.left if not all(task.key in finished for task in one[0])]
+
+    def order(self) -> list[str]:
+        """Return keys of tasks, line by line: the first line at once, then those with the longest work."""
+        longest = sorted(self.left[1:], key=lambda one: -max(task.work.size for task in one[0]))
+        return list(dict.fromkeys(task.key for wanted, _ in (*self.left[:1], *longest) for task in wanted))
+
+    def tell_finished(self) -> None:
+        """Tell the lines whose rows have arrived since the last call.
+
+        They are a courtesy: a store that cannot be read now ends no run, and the run itself says what is wrong.
+        """
+        if not self.left:
+            return
+        with suppress(LazyscopeError), Store.reading(self.store) as opened:
+            finished = opened.finished()
+            ready = [one for one in self.left if all(task.key in finished for task in one[0])]
+            self.left = [one for one in self.left if one not in ready]
+            for wanted, line in ready:
+                rows = opened.rows(task.key for task in wanted)
+                self.tell(line([rows[task.key] for task in wanted]))
+
+
 def compute(
     stem: str,
     experiment: Experiment[P],
@@ -118,7 +167,9 @@ def compute(
         if lent:
             count = f"{len(lent)} of {len(plan.tasks)} tasks come"
             tell(f"{count} from the reference runs of {reference.when}; --fresh computes them anew")
-    summary = run(plan, store, workers=workers)
+    lines = _Lines(experiment.early(preset) if experiment.early else (), tasks, store, tell)
+    with observing(lines.tell_finished):
+        summary = run(plan, store, workers=workers, sooner=lines.order())
     if not summary.complete:
         failed, message = summary.failures[0]
         raise LazyscopeError(f"{len(summary.failures)} of {summary.tasks} tasks failed. The first, {failed}: {message}")

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from lazyscope import files
+from lazyscope.checks import jsonable
 from lazyscope.experiments.frame.experiment import AnyExperiment, Findings
-from lazyscope.files import jsonable
+from lazyscope.experiments.frame.verdict import Answer
 from lazyscope.runs import pictures
 from lazyscope.sweep.worker import versions
 
@@ -47,11 +48,13 @@ def written_by(stem: Path, figure: str, preset: str) -> bool:
 
 def provenance(experiment: AnyExperiment, found: Findings, command: str, about: dict[str, Any]) -> dict[str, Any]:
     """Return what the numbers rest on: the tasks by fingerprint, and where the result of each is from."""
+    ending = experiment.verdict(found.panels)[-1]
     origin: dict[str, Any] = {
         "command": command,
         **about,
         "versions": json.loads(versions()),
-        "verdict": experiment.verdict(found.panels)[-1:],
+        "verdict": [str(ending)],
+        **({"holds": ending.holds} if isinstance(ending, Answer) else {}),
         "panels": {name: jsonable(data.attrs) for name, data in found.panels.items()},
     }
     if found.plan is None:

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from lazyscope.checks import jsonable
 from lazyscope.evidence.work import Row
-from lazyscope.files import jsonable
 from lazyscope.sweep import Plan
 from lazyscope.sweep.store import Outcome, Store
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,7 +16,8 @@ from lazyscope.checks import whole_numbers
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame import drawing
-from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.experiment import Early, Experiment, Preset
+from lazyscope.experiments.frame.verdict import Fault
 from lazyscope.problems import SizedProblem
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
@@ -113,6 +115,11 @@ class Panel:
         first = Run("simulate", self.problem, series.regime, sizes, protocol=dots.protocol, seed=self.seed)
         return [first.at(number=k) for k in range(dots.draws if N in dots.widths else 0)]
 
+    def at_a_width(self, series: Series, N: int) -> Panel:
+        """Return the panel with one series and one width alone."""
+        crosses = {N: series.crosses[N]} if N in series.crosses else {}
+        return replace(self, series=(replace(series, crosses=crosses, dots=replace(series.dots, widths=(N,))),))
+
     @property
     def widths(self) -> list[int]:
         """All widths of the panel, ascending."""
@@ -194,15 +201,38 @@ def experiment_of(
     def places(preset: PanelsPreset) -> list[tuple[Place, list[Run]]]:
         return [at for panel in panels(preset) for at in panel.places()]
 
-    def data(preset: PanelsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    def by_place(preset: PanelsPreset, rows: Sequence[Row]) -> dict[Place, list[Row]]:
         left = iter(rows)
-        own = {at: [next(left) for _ in draws] for at, draws in places(preset)}
+        return {at: [next(left) for _ in draws] for at, draws in places(preset)}
+
+    def data(preset: PanelsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+        own = by_place(preset, rows)
+        return {panel.name: collect.panel_data(panel, own) for panel in panels(preset)}
+
+    def doubled(preset: PanelsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+        """Return the panels with the dots of random features twice as high as they are."""
+        own = by_place(preset, rows)
+        for at, some in own.items():
+            if at[1].startswith("RF") and at[2] == "simulate":
+                own[at] = [{**row, "risk": 2.0 * row["risk"]} for row in some]
         return {panel.name: collect.panel_data(panel, own) for panel in panels(preset)}
 
     def tasks(preset: PanelsPreset) -> list[dict[str, Any]]:
         names = ("panel", "series", "fidelity", "width")
         numbered = ((at, number) for at, draws in places(preset) for number in range(len(draws)))
         return [{**dict(zip(names, at, strict=True)), "draw": number} for at, number in numbered]
+
+    def early(preset: PanelsPreset) -> list[Early]:
+        """A line for each dot, with its cross: both at the same width."""
+        count, at_dots = 0, dict[tuple[str, str, int], list[int]]()
+        for (panel, label, _, N), draws in places(preset):
+            at_dots.setdefault((panel, label, N), []).extend(range(count, count + len(draws)))
+            count += len(draws)
+        dots = [
+            (panel.at_a_width(series, N), at_dots[panel.name, series.label, N])
+            for panel in panels(preset) for series in panel.series for N in series.dots.widths
+        ]  # fmt: skip
+        return [Early(own, partial(tables.line, one)) for one, own in dots]
 
     return Experiment(
         name,
@@ -217,4 +247,6 @@ def experiment_of(
         borrows=True,
         tasks=tasks,
         rows=tables.long_rows,
+        faults=(Fault("dots twice as high as they are", doubled, seen="N = 2 ("),),
+        early=early,
     )

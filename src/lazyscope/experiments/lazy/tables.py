@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.experiments.lazy.collect import AT_A_WIDTH
+from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.verdict import answer
+from lazyscope.experiments.lazy.collect import AT_A_WIDTH, panel_data
+from lazyscope.experiments.lazy.design import Panel
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -95,12 +98,40 @@ def verdict(panels: Mapping[str, xr.Dataset]) -> list[str]:
     )
     compared, far = outliers(panels)
     rule = "3 standard errors plus the finite-size term"
-    if not far:
-        return [*lines, f"all {compared} dots within {rule}"]
-    return [*lines, f"{len(far)} of {compared} dots beyond {rule}: {'; '.join(far)}"]
+    yes, no = f"all {compared} dots within {rule}", f"{len(far)} of {compared} dots beyond {rule}: {'; '.join(far)}"
+    return [*lines, answer(not far, yes, no)]
+
+
+def line(panel: Panel, rows: Sequence[Row]) -> str:
+    """Return the line of a panel that has one series and one width, from the rows of its cross and its dot.
+
+    Columns have fixed widths, as other lines are not known yet.
+    """
+    left = iter(rows)
+    own = {at: [next(left) for _ in draws] for at, draws in panel.places()}
+    (row,) = at_widths(panel_data(panel, own))
+    cells = _cells(row)
+    numbers = "   ".join(cell.rjust(w) for cell, w in zip(cells[1:], _WIDE, strict=True))
+    return f"{panel.name}: {cells[0].ljust(22)}{numbers}"
 
 
 _COLUMNS = ("regime", "N", "N/d", "limit", "exact", "simulated", "difference", "finite size", "z")
+_WIDE = (4, 5, 6, 15, 15, 8, 6, 4)
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns of a line."""
+    difference = None if row["difference"] is None else round(row["difference"], 4) + 0.0  # + 0.0: no −0.0000
+    return (
+        row["regime"],
+        f"{row['width']}",
+        f"{row['rho']:.5g}",
+        _cell(row["limit_at_width"], ".4f"),
+        *(_cell(row[name], ".4f") + _cell(row[f"{name}_stderr"], ".4f", " ± ") for name in _COLUMNS[4:6]),
+        _cell(difference, "+.4f"),
+        _cell(row["finite_size"], ".4f"),
+        _cell(row["z"], ".1f"),
+    )
 
 
 def _table(data: xr.Dataset) -> list[str]:
@@ -110,19 +141,8 @@ def _table(data: xr.Dataset) -> list[str]:
     for row in at_widths(data):
         if label and row["regime"] != label:
             cells.append(("",) * len(_COLUMNS))
-        difference = None if row["difference"] is None else round(row["difference"], 4) + 0.0  # + 0.0: no −0.0000
-        cells.append(
-            (
-                row["regime"] if row["regime"] != label else "",
-                f"{row['width']}",
-                f"{row['rho']:.5g}",
-                _cell(row["limit_at_width"], ".4f"),
-                *(_cell(row[name], ".4f") + _cell(row[f"{name}_stderr"], ".4f", " ± ") for name in _COLUMNS[4:6]),
-                _cell(difference, "+.4f"),
-                _cell(row["finite_size"], ".4f"),
-                _cell(row["z"], ".1f"),
-            )
-        )
+        own = _cells(row)
+        cells.append(own if row["regime"] != label else ("", *own[1:]))
         label = row["regime"]
     wide = [max(len(line[i]) for line in cells) for i in range(len(_COLUMNS))]
     text = [

@@ -7,7 +7,7 @@ activations: their differences move together, and one unlucky set of draws shows
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import all_trials, by_panel
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_work
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
@@ -201,8 +202,14 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         if not far
         else f"Not equivalent: {far} of {count} differences beyond 4 standard errors plus 2/d."
     )
-    return [*table, same, margin_dots.agreement(panel for key, panel in data.items() if "limit" not in key)]
+    ending = margin_dots.agreement(panel for key, panel in data.items() if "limit" not in key)
+    return [*table, same, answer(ending.holds and not far, ending, ending if not ending.holds else same)]
 
 
 _TITLE = "Nonlinear against noisy linear features at the largest margin (the same, Conjecture)"
-EXPERIMENT = Experiment("margin-equivalence", _TITLE, PRESETS, work, data, plot, verdict, place=42)
+_FAULTS = (
+    wrong_work(
+        "labels with a quarter of the signal", data, work, lambda right: replace(right, signal=0.25 * right.signal)
+    ),
+)
+EXPERIMENT = Experiment("margin-equivalence", _TITLE, PRESETS, work, data, plot, verdict, place=42, faults=_FAULTS)

@@ -1,14 +1,16 @@
 // The page: which view, which state, and what becomes of a slider that moves.
 
 import { build, State } from "./controls.js";
-import { draw, reading, refresh, resize, table, wipe } from "./chart.js";
-import { csv, csvText, png, python, pythonText } from "./downloads.js";
+import { draw, reading, resize, table, wipe } from "./chart.js";
+import { addresses, csv, csvText, png, python, pythonText } from "./downloads.js";
 import { Dots } from "./dots.js";
 import { byId, calm, element } from "./format.js";
+import { startLook } from "./look.js";
 import { source } from "./source.js";
 import { bring, learn, takesFiles } from "./tables.js";
 
 const PATIENCE = 400; // milliseconds without an answer after which the page says that it computes
+const COMPUTING = "Computing …";
 const SLOW = 150; // milliseconds after which a newer state does not wait for the answer to an older one
 
 let views = [];
@@ -19,52 +21,63 @@ const dots = new Dots(() => showDots());
 
 // -- from a state to its picture -------------------------------------------------------------------------
 
-let asked = null; // the request that is under way: {query, controller, began}
+const flying = new Set(); // the requests that are under way
+const MOST_FLYING = 2; // a second leaves before the first is back, so that a slider in motion does not wait for two
 let waiting = null; // when the latest change that no request carries yet was made
+let asked = 0; // how many requests were made
+let drawn = 0; // the number of the request on the screen: an older one comes too late
 
 function change(group) {
+  if (group !== "view") linkNotes = [];
   if (group === "theory" || group === "dots") dots.clear();
   waiting ??= performance.now();
   document.documentElement.dataset.wanted = address(); // what is wanted, and what is drawn: tests wait for the two to meet
   remember();
-  if (!asked) requestAnimationFrame(ask);
-  else if (performance.now() - asked.began > SLOW) asked.controller.abort();
+  if (flying.size < MOST_FLYING) return void ask();
+  const [oldest] = flying;
+  if (performance.now() - oldest.began > SLOW) oldest.controller.abort();
 }
 
 async function ask() {
-  if (asked || waiting === null) return;
   const changed = waiting;
-  const wanted = address();
   waiting = null;
-  const mine = { controller: new AbortController(), began: performance.now(), view: state.view.name };
-  asked = mine;
-  const long = setTimeout(() => (byId("reading").textContent = "Computing …"), PATIENCE);
+  const mine = { number: ++asked, controller: new AbortController(), began: performance.now(), view: state.view.name, wanted: address() };
+  flying.add(mine);
+  const long = setTimeout(() => (byId("reading").textContent = COMPUTING), PATIENCE);
+  const timely = () => {
+    if (mine.number < drawn || mine.view !== state.view.name) return false;
+    drawn = mine.number;
+    return true;
+  };
+  const arrived = () => drawn === mine.number && (document.documentElement.dataset.drawn = mine.wanted);
   try {
     const found = await source.lines(mine.view, state.query(), mine.controller.signal);
-    if (mine.view === state.view.name) await show(found, changed);
-    document.documentElement.dataset.drawn = wanted;
+    if (timely()) {
+      await show(found, changed);
+      arrived();
+    }
   } catch (failure) {
-    if (failure.name === "AbortError") waiting ??= changed;
-    else {
-      fail(failure.message);
-      byId("reading").textContent = "";
-      document.documentElement.dataset.drawn = wanted;
+    if (failure.name !== "AbortError" && timely()) {
+      empty(failure.message);
+      arrived();
     }
   } finally {
     clearTimeout(long);
-    asked = null;
-    if (waiting !== null) requestAnimationFrame(ask);
+    flying.delete(mine);
+    if (waiting !== null && flying.size < MOST_FLYING) ask();
   }
 }
 
 async function show(found, changed) {
-  const first = answer?.view !== found.view;
+  const first = answer?.view !== found.view || byId("reading").textContent === COMPUTING;
   answer = found;
   fail("");
+  offer();
   if (answer.table) {
     learn(answer.table);
     state.show();
   }
+  if (answer.kept && !answer.lines.length && !dots.list.length && !dots.running) dots.take(answer.kept);
   await draw(answer, dots.list);
   requestAnimationFrame(() => setTimeout(() => latencies.push(performance.now() - changed)));
   if (first) {
@@ -77,7 +90,7 @@ async function show(found, changed) {
 const prefetch = calm(1500, async () => {
   if (!source.live) return;
   for (const view of views) {
-    if (waiting !== null || asked) return void prefetch();
+    if (waiting !== null || flying.size) return void prefetch();
     await source.lines(view.name, new State(view).query()).catch(() => {});
   }
 });
@@ -87,12 +100,13 @@ const later = calm(120, describe);
 
 function describe() {
   if (!answer) return;
-  byId("reading").textContent = reading(answer);
-  const notes = [...answer.notes, ...dots.notes];
+  byId("reading").textContent = reading(answer, dots.list);
+  const notes = [...linkNotes, ...answer.notes, ...dots.notes];
   byId("notes").replaceChildren(...notes.map((note) => element("li", { className: note.about === "Advice" ? "advice" : "" }, element("strong", {}, `${note.about}: `), note.message)));
   byId("claims").replaceChildren(...answer.claims.flatMap(claimItems));
   byId("command").textContent = [answer.command, dots.again?.command].filter(Boolean).join("\n");
   byId("python").textContent = pythonText(answer, dots.again);
+  byId("address").replaceChildren(...addresses(answer, dots.list).map(addressItem));
   if (byId("table").open) fillTable();
 }
 
@@ -102,8 +116,30 @@ function claimItems(claim) {
   return [element("dt", {}, claim.title), ...about.map((text) => element("dd", {}, text))];
 }
 
+/** A number's address: a link where a server stands behind it. */
+function addressItem(address) {
+  return element("li", {}, source.live ? element("a", { href: address, target: "_blank", rel: "noopener" }, address) : element("code", {}, address));
+}
+
 function fillTable() {
   if (answer) byId("table").querySelector(".scroll").replaceChildren(table(answer, dots.list));
+}
+
+/** Leave no number of another state standing, on the screen or in a file: an empty frame, and why it is empty. */
+function empty(message, reading = "") {
+  answer = null;
+  wipe();
+  byId("reading").textContent = reading;
+  for (const part of ["notes", "claims", "command", "python", "address"]) byId(part).replaceChildren();
+  byId("table").querySelector(".scroll").replaceChildren();
+  fail(message);
+  offer();
+}
+
+/** What can be taken away, or dropped on, is the answer on the screen. */
+function offer() {
+  for (const id of ["link", "png", "csv", "py"]) byId(id).disabled = answer === null;
+  byId("drop").disabled = answer === null || dots.running;
 }
 
 function fail(message) {
@@ -117,7 +153,7 @@ let drawing = false;
 
 function showDots() {
   const { progress, running, status } = dots;
-  byId("drop").disabled = running;
+  offer();
   byId("cancel").hidden = !running;
   byId("clear").hidden = running || dots.list.length === 0;
   const bar = byId("progress");
@@ -137,11 +173,10 @@ function showDots() {
 
 function drop() {
   if (source.live) dots.drop(state.view.name, state.values);
+  else if (answer?.kept) dots.take(answer.kept);
   else {
-    const kept = source.dots(state.view.name);
     dots.clear();
-    if (kept && state.query() === new State(state.view).query()) Object.assign(dots, kept);
-    else dots.status = "This page keeps dots for the values it opens with.";
+    dots.status = "This page has no dots for these values: it keeps those of the values it opens with.";
     showDots();
   }
   remember();
@@ -154,20 +189,21 @@ const hash = () => `#${address()}${dots.list.length || dots.running ? "&dots=tru
 
 const remember = calm(250, () => history.replaceState(null, "", hash()));
 
+let linkNotes = []; // what the link that opened this state asked for in vain
+
 /** Show what an address says: a view, its state, and its dots if it had any. */
 function open(url) {
-  const [name, query = ""] = decodeURI(new URL(url).hash.slice(1)).split("?");
-  const view = views.find((one) => one.name === name) ?? views[0];
+  const [name, query = ""] = new URL(url).hash.slice(1).split("?");
+  const known = views.find((one) => one.name === name);
+  const view = known ?? views[0];
   const said = new URLSearchParams(query);
   const moved = state?.view.name !== view.name;
   dots.clear();
   state = new State(view, change);
-  state.read(said);
+  const wrong = known ? state.read(said) : name ? [`There is no view ${name}. Shown instead: ${view.title}.`] : [];
+  linkNotes = wrong.map((message) => ({ about: "The link", message }));
   if (moved) {
-    answer = null;
-    wipe();
-    byId("reading").textContent = "Computing …";
-    for (const part of ["notes", "claims", "command", "python"]) byId(part).replaceChildren();
+    empty("", COMPUTING);
     byId("title").textContent = view.title;
     byId("text").textContent = view.text;
     byId("theorem").textContent = view.theorem;
@@ -199,26 +235,6 @@ async function copyLink() {
   byId("status").textContent = copied ? "Link copied." : "The link is in the address bar.";
 }
 
-// -- look --------------------------------------------------------------------------------------------------
-
-function look(theme, size) {
-  const root = document.documentElement;
-  root.dataset.theme = theme;
-  root.dataset.size = size;
-  byId("theme").setAttribute("aria-pressed", String(theme === "dark"));
-  byId("size").setAttribute("aria-pressed", String(size === "large"));
-  refresh();
-}
-
-function startLook() {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const root = document.documentElement.dataset;
-  look(dark.matches ? "dark" : "light", "normal");
-  dark.addEventListener("change", () => look(dark.matches ? "dark" : "light", root.size));
-  byId("theme").addEventListener("click", () => look(root.theme === "dark" ? "light" : "dark", root.size));
-  byId("size").addEventListener("click", () => look(root.theme, root.size === "large" ? "normal" : "large"));
-}
-
 // -- start -------------------------------------------------------------------------------------------------
 
 async function start() {
@@ -248,7 +264,7 @@ async function start() {
   addEventListener("drop", dropped);
   new ResizeObserver(resize).observe(byId("chart"));
   addEventListener("pagehide", () => dots.stop()); // the server notices by itself; this is sooner
-  globalThis.lazyscope = { latencies, csv: () => csvText(answer, dots.list, dots.again) };
+  globalThis.lazyscope = { latencies, csv: () => (answer ? csvText(answer, dots.list, dots.again) : "") };
   open(location.href);
 }
 

@@ -5,6 +5,7 @@ import { byId, calm, element, short } from "./format.js";
 const DASH = { solid: "solid", dash: "dash", dot: "dot" };
 const SYMBOL = { exact: "x-thin-open", simulate: "circle" };
 const KIND = { exact: "exact, this d", simulate: "simulated" };
+const BAR = 2; // standard errors from a dot to an end of its bar
 const OPTIONAL = new Set(["bias", "variance", "train"]); // dots of these show where their line does
 
 const colours = new Map();
@@ -76,13 +77,13 @@ function dotTraces(answer, dots) {
     const trace = traces.get(key);
     trace.x.push(...one.x);
     trace.y.push(...one.y);
-    trace.error_y.array.push(...one.stderr.map((value) => value ?? 0));
+    trace.error_y.array.push(...one.stderr.map((value) => BAR * (value ?? 0)));
   }
   const kinds = [...new Set(dots.filter((one) => !lonely(one)).map((one) => one.fidelity))];
   const keys = kinds.map((kind) => ({
     x: [null],
     y: [null],
-    name: answer.table ? "measured, other rows" : KIND[kind],
+    name: `${answer.table ? "measured, other rows" : KIND[kind]}${kind === "simulate" ? ` ± ${BAR} s.e.` : ""}`,
     mode: "markers",
     marker: marker(kind, colour("ink")),
     hoverinfo: "skip",
@@ -122,7 +123,8 @@ function layoutOf(answer) {
     hoverlabel: { bgcolor: colour("panel"), font: { ...font, color: colour("ink") } },
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: (narrow ? 0.8 : 0.9) * root } },
     xaxis: {
-      ...axis(answer.x, spanOf(answer.lines.flatMap((line) => [line.x[0], line.x[line.x.length - 1]]))),
+      ...axis(answer.x, spanOf(answer.lines.flatMap((line) => [line.x[0], line.x[line.x.length - 1]])), room(byId("chart").clientWidth - 4 * root, 2.8)),
+      tickangle: 0,
       title: { text: answer.x.label, standoff: 6 },
       anchor: axisName(answer.panels.length - 1),
     },
@@ -133,14 +135,17 @@ function layoutOf(answer) {
   answer.panels.forEach((panel, i) => {
     const top = 1 - i / count;
     layout[i === 0 ? "yaxis" : `yaxis${i + 1}`] = {
-      ...axis(panel, spanOf(answer.lines.filter((line) => line.panel === i).flatMap((line) => line.y))),
+      ...axis(panel, spanOf(answer.lines.filter((line) => line.panel === i).flatMap((line) => line.y)), room(byId("chart").clientHeight / count, 1.8)),
       title: { text: panel.label, standoff: 8 },
-      domain: count === 1 ? [0, 1] : [top - 1 / count + (i < count - 1 ? 0.04 : 0), top],
+      domain: count === 1 ? [0, 1] : [top - 1 / count + (i < count - 1 ? (narrow ? 0.08 : 0.05) : 0), top],
       automargin: true,
     };
   });
   return layout;
 }
+
+/** How many labels fit along an axis of the chart, in units of the font: wide for numbers in a row, low for a column. */
+const room = (pixels, ems) => Math.max(2, Math.floor(pixels / (ems * parseFloat(getComputedStyle(document.documentElement).fontSize))));
 
 /** The smallest and the largest of some numbers, those that are there. */
 function spanOf(values) {
@@ -148,22 +153,24 @@ function spanOf(values) {
   return real.length ? [Math.min(...real), Math.max(...real)] : [1, 10];
 }
 
-/** 1, 2 and 5 of every decade, or the decades alone where there are many: a logarithmic axis that can be read. */
-function ticks([low, high]) {
+/** 1, 2 and 5 of every decade, or the decades, or every other of them: as many as can be read beside each other. */
+function ticks([low, high], most) {
   const first = Math.floor(Math.log10(low)) - 1;
   const last = Math.ceil(Math.log10(high)) + 1;
-  const parts = Math.log10(high / low) > 3.2 ? [1] : [1, 2, 5];
+  const decades = Math.log10(high / low);
+  const parts = 3 * decades < Math.min(most, 10) ? [1, 2, 5] : [1];
+  const stride = Math.ceil(decades / most);
   const values = [];
-  for (let k = first; k <= last; k++) values.push(...parts.map((part) => Number((part * 10 ** k).toPrecision(2))));
+  for (let k = first; k <= last; k++) if (k % stride === 0) values.push(...parts.map((part) => Number((part * 10 ** k).toPrecision(2))));
   return { tickmode: "array", tickvals: values, ticktext: values.map((value) => short(value)) };
 }
 
-function axis(one, span) {
+function axis(one, span, most) {
   const range = one.range && (one.log ? one.range.map((value) => Math.log10(value)) : one.range);
   return {
     type: one.log ? "log" : "linear",
     ...(range ? { range, autorange: false } : { autorange: true }),
-    ...(one.log ? ticks(one.range ?? span) : {}),
+    ...(one.log ? ticks(one.range ?? span, most) : { nticks: Math.min(most, 8) }),
     gridcolor: colour("grid"),
     linecolor: colour("edge"),
     zeroline: false,
@@ -228,7 +235,7 @@ export function refresh() {
 }
 
 /** Fit the frame, which notes below it and the window may have changed. */
-export const resize = calm(60, () => latest && Plotly.Plots.resize(byId("chart")));
+export const resize = calm(60, () => latest && Promise.resolve(Plotly.Plots.resize(byId("chart"))).then(redraw));
 
 /** An empty frame, while the first answer of a view is on its way. */
 export function wipe() {
@@ -237,13 +244,13 @@ export function wipe() {
   Plotly.purge(byId("chart"));
 }
 
-/** The picture in one sentence, for those who do not see it: the lines at the middle of the axis. */
-export function reading(answer) {
+/** The picture in one sentence, for those who do not see it: the lines at the place that says most, or the middle. */
+export function reading(answer, dots = []) {
   if (answer.reading) return answer.reading;
   const some = answer.lines.filter((line) => line.x.length > 2);
-  if (!some.length) return "";
+  if (!some.length) return readDots(answer, dots);
   const grid = some[0].x;
-  const middle = answer.x.log ? Math.sqrt(grid[0] * grid[grid.length - 1]) : (grid[0] + grid[grid.length - 1]) / 2;
+  const middle = answer.at ?? (answer.x.log ? Math.sqrt(grid[0] * grid[grid.length - 1]) : (grid[0] + grid[grid.length - 1]) / 2);
   const parts = some.map((line) => {
     const i = line.x.reduce((best, x, k) => (Math.abs(x - middle) < Math.abs(line.x[best] - middle) ? k : best), 0);
     return `${line.name} ${short(line.y[i])}`;
@@ -252,18 +259,30 @@ export function reading(answer) {
   return `At ${answer.x.label.split(",")[0]} = ${short(nearest)}: ${parts.join(", ")}.`;
 }
 
-/** All numbers of the picture as a table: lines by their places, a column each. */
+/** The same for dots without lines: those in the middle. */
+function readDots(answer, dots) {
+  const places = [...new Set(dots.flatMap((one) => one.x))].sort((a, b) => a - b);
+  if (!places.length) return "";
+  const middle = places[Math.floor(places.length / 2)];
+  const here = dots.filter((one) => one.x.includes(middle));
+  const parts = here.map((one) => `${one.name} ${short(one.y[one.x.indexOf(middle)])} ± ${short(one.stderr[one.x.indexOf(middle)] ?? 0, 2)}`);
+  return `At ${answer.x.label.split(",")[0]} = ${short(middle)}: ${parts.join(", ")}.`;
+}
+
+/** All numbers of the picture as a table: lines by their places, a column each, and the dots below. */
 export function table(answer, dots) {
+  const names = [...new Set([...answer.lines, ...dots].map((one) => one.name))];
   const grid = [...new Set(answer.lines.flatMap((line) => line.x))].sort((a, b) => a - b);
-  const columns = answer.lines.map((line) => new Map(line.x.map((x, i) => [x, line.y[i]])));
-  const head = element("tr", {}, ...[answer.x.label, ...answer.lines.map((line) => line.name)].map((name) => element("th", { scope: "col" }, name)));
+  const columns = names.map((name) => new Map(answer.lines.filter((line) => line.name === name).flatMap((line) => line.x.map((x, i) => [x, line.y[i]]))));
+  const head = element("tr", {}, ...[answer.x.label, ...names].map((name) => element("th", { scope: "col" }, name)));
   const rows = grid.map((x) =>
     element("tr", {}, ...[x, ...columns.map((column) => column.get(x))].map((value) => element("td", {}, value === undefined ? "" : short(value, 5)))));
   for (const one of dots)
     one.x.forEach((x, i) => {
       const error = one.stderr[i] === null ? "" : ` ± ${short(one.stderr[i], 2)}`;
-      const cells = answer.lines.map((line) => (line.name === one.name ? `${short(one.y[i], 4)}${error} (${one.fidelity})` : ""));
+      const cells = names.map((name) => (name === one.name ? `${short(one.y[i], 4)}${error} (${one.fidelity})` : ""));
       rows.push(element("tr", {}, element("td", {}, short(x, 5)), ...cells.map((text) => element("td", {}, text))));
     });
-  return element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows));
+  const caption = element("caption", {}, dots.length ? "± is one standard error." : answer.problem);
+  return element("table", {}, caption, element("thead", {}, head), element("tbody", {}, ...rows));
 }

@@ -1,6 +1,6 @@
 // Controls made from a view's description, and the state that they hold.
 
-import { element, short } from "./format.js";
+import { element, isIdle, short } from "./format.js";
 import { column, files } from "./tables.js";
 
 const GROUPS = { theory: "Theory", picture: "Picture", dots: "Dots" };
@@ -16,15 +16,21 @@ export class State {
     this.shown = [];
   }
 
-  /** Take over what a link says; names and values that the view does not know are left to the server to refuse. */
+  /** Take over what a link says; returns a line for each part of it that the view cannot show. */
   read(query) {
-    for (const control of this.view.controls) {
-      const text = query.get(control.name);
-      if (text === null) continue;
-      if (control.kind === "linear" || control.kind === "log") this.values[control.name] = Number(text);
-      else if (control.kind === "switch") this.values[control.name] = text === "true";
-      else this.values[control.name] = text;
+    const controls = new Map(this.view.controls.map((control) => [control.name, control]));
+    const wrong = [];
+    for (const [name, text] of query) {
+      const control = controls.get(name);
+      if (!control) {
+        if (name !== "dots") wrong.push(`It has ${name} = ${text}, which this view does not know.`);
+        continue;
+      }
+      const { value, must } = readValue(control, text);
+      if (must === undefined) this.values[name] = value;
+      else wrong.push(`It has ${name} = ${text}, which must be ${must}. Shown with ${this.values[name]}.`);
     }
+    return wrong;
   }
 
   query() {
@@ -46,6 +52,20 @@ export class State {
   show() {
     for (const one of this.shown) one();
   }
+}
+
+/** The value that a link's text stands for, or what it must be. What the page cannot know is the server's to refuse. */
+function readValue(control, text) {
+  if (control.kind === "linear" || control.kind === "log") {
+    const value = Number(text);
+    const least = control.zero ? 0 : control.low;
+    if (text.trim() === "" || !(value >= least && value <= control.high)) return { must: `between ${least} and ${control.high}` };
+    if (isWhole(control) && !Number.isInteger(value)) return { must: "a whole number" };
+    return { value };
+  }
+  if (control.kind === "switch") return ["true", "false"].includes(text) ? { value: text === "true" } : { must: "true or false" };
+  if (control.kind === "choice") return control.choices.includes(text) ? { value: text } : { must: `one of ${control.choices.join(", ")}` };
+  return { value: text };
 }
 
 /** Fill the form with a view's presets and controls. */
@@ -72,9 +92,14 @@ function row(control, state) {
   const make = { linear: slider, log: slider, choice, switch: toggle, levels, file: files, column }[control.kind];
   const made = make(control, state);
   made.title = control.help;
+  const hint = element("p", { className: "hint", hidden: true }, "Has no effect on this picture.");
+  made.append(hint);
   state.shown.push(() => {
-    const without = Object.entries(control.when ?? {}).some(([name, value]) => state.values[name] !== value);
-    made.classList.toggle("idle", without || control.name === state.values.axis); // no effect at the moment
+    const idle = isIdle(control, state.values);
+    if (hint.hidden === !idle) return;
+    hint.hidden = !idle;
+    made.classList.toggle("idle", idle);
+    for (const input of made.querySelectorAll("input, select")) input.disabled = idle;
   });
   return made;
 }
@@ -88,8 +113,10 @@ function slider(control, state) {
   if (control.stops) number.readOnly = true;
   range.addEventListener("input", () => state.set(control.name, scale.value(Number(range.value))));
   number.addEventListener("change", () => {
+    if (number.value.trim() === "" || !Number.isFinite(Number(number.value))) return void (number.value = state.values[control.name]);
     const value = Math.min(control.high, Math.max(control.zero ? 0 : control.low, Number(number.value)));
     state.set(control.name, isWhole(control) ? Math.round(value) : value);
+    number.value = state.values[control.name];
   });
   const made = element("div", { className: "control" }, element("label", { htmlFor: id }, control.label), number, range);
   state.shown.push(() => {
@@ -143,30 +170,36 @@ function toggle(control, state) {
   return element("div", { className: "control" }, element("label", { htmlFor: id }, control.label), box);
 }
 
+const DRAWN = "paper,"; // before levels that the paper's own draw is moved to
+
 /** Levels side by side, like an equaliser: quantiles of the spectrum from smallest to largest. */
 function levels(control, state) {
   const bank = element("div", { className: "levels", role: "group", "aria-label": `${control.label}, quantiles` });
-  const made = element("div", { className: "control" }, element("span", {}, control.label), element("span"), bank);
+  const about = element("span", { className: "about" });
+  const made = element("div", { className: "control" }, element("span", {}, control.label), about, bank);
   made.append(element("div", { className: "ends" }, element("span", {}, "smallest"), element("span", {}, "largest")));
-  const current = () => {
-    const text = state.values[control.name];
-    return (text === "" ? control.paper : text).split(",").map(Number);
+  const text = () => state.values[control.name];
+  const current = () => (text() === "" ? control.paper : text().replace(DRAWN, "")).split(",").map(Number);
+  const choose = (values) => {
+    const drawn = text() === "" || text().startsWith(DRAWN); // it stays a draw, moved, so that nothing jumps
+    const wanted = values.join(",");
+    state.set(control.name, !drawn ? wanted : wanted === control.paper ? "" : DRAWN + wanted);
   };
   state.shown.push(() => {
     const values = current();
-    made.children[1].textContent = state.values[control.name] === "" ? "as the paper draws it" : "";
-    if (bank.children.length !== values.length) fill(bank, control, state, current);
+    about.textContent = text() === "" ? "as the paper draws it" : text().startsWith(DRAWN) ? "the paper's draw, moved" : "";
+    if (bank.children.length !== values.length) fill(bank, control, current, choose);
     values.forEach((value, i) => {
       const [range, output] = bank.children[i].children;
       range.value = value;
       range.setAttribute("aria-valuetext", short(value));
-      output.textContent = short(value, 2);
+      output.textContent = short(value, 3);
     });
   });
   return made;
 }
 
-function fill(bank, control, state, current) {
+function fill(bank, control, current, choose) {
   const count = current().length;
   const parts = [];
   for (let i = 0; i < count; i++) {
@@ -175,9 +208,9 @@ function fill(bank, control, state, current) {
     range.setAttribute("aria-orientation", "vertical");
     range.disabled = Boolean(control.stops);
     range.addEventListener("input", () => {
-      const values = current().slice();
+      const values = current();
       values[i] = Number(Number(range.value).toFixed(3));
-      state.set(control.name, values.join(","));
+      choose(values);
     });
     parts.push(element("div", {}, range, element("output")));
   }

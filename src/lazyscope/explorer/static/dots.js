@@ -24,6 +24,13 @@ export class Dots {
     this.turn = (this.turn ?? 0) + 1;
   }
 
+  /** Show dots that were computed beforehand. */
+  take(kept) {
+    this.clear();
+    Object.assign(this, { list: kept.dots, notes: kept.notes, again: { command: kept.command, python: kept.python }, status: kept.about });
+    this.onChange();
+  }
+
   stop() {
     this.stream?.close();
     if (this.job) source.cancel(this.job);

@@ -18,6 +18,12 @@ export async function png(answer) {
 
 const cell = (value) => (value === null || value === undefined ? "" : /[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
 
+/** Where the numbers on the screen stand as JSON: the lines, then the dots of each fidelity. */
+export function addresses(answer, dots) {
+  const query = new URLSearchParams(Object.entries(answer.arguments).map(([name, value]) => [name, String(value)]));
+  return ["limit", ...new Set(dots.map((one) => one.fidelity))].map((kind) => `/api/${kind}/${answer.view}?${query}`);
+}
+
 /** One row a point, the command that computes them again in front. */
 export function csvText(answer, dots, again) {
   const lines = [answer.command, again?.command].filter(Boolean).map((command) => `# ${command}`);

@@ -22,6 +22,10 @@ export function element(tag, attributes = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
+/** Whether a control has no effect at the moment: another choice is made, or its quantity is on the axis. */
+export const isIdle = (control, values) =>
+  control.name === values.axis || Object.entries(control.when ?? {}).some(([name, value]) => String(values[name]) !== String(value));
+
 /** Call a function when nothing has asked for it for some milliseconds. */
 export function calm(wait, action) {
   let timer = 0;

@@ -1,5 +1,7 @@
 // Where answers come from: the server, or the tables inside an exported page.
 
+import { isIdle } from "./format.js";
+
 const KEPT = 200;
 
 /** A failure to be shown: what must hold, as the library says it. */
@@ -68,8 +70,9 @@ class Exported {
 
   async lines(view, query) {
     const table = this.data.answers[view];
-    const asked = new URLSearchParams(query);
-    const key = table.keys.map((name) => (asked.get("axis") === name ? "" : asked.get(name))).join("|");
+    const asked = Object.fromEntries(new URLSearchParams(query));
+    const { controls } = this.data.views.find((one) => one.name === view);
+    const key = table.keys.map((name) => (isIdle(controls.find((one) => one.name === name), asked) ? "" : asked[name])).join("|");
     const found = table.answers[key];
     if (found === undefined) throw new Refusal("This page has no line for these values. Run `lazyscope explore` for all of them.");
     if (found.error) throw new Refusal(found.error);
@@ -80,10 +83,6 @@ class Exported {
   filled(table, found) {
     const lines = found.lines.map((line) => ({ ...line, x: table.grids[line.x] }));
     return { ...found, lines, claims: found.claims.map((key) => this.data.claims[key]) };
-  }
-
-  dots(view) {
-    return this.data.dots[view] ?? null;
   }
 }
 

@@ -58,6 +58,28 @@ def switch(default: bool, label: str, help_: str, *, group: str = "picture") -> 
     return Field(default, description=help_, json_schema_extra={"label": label, "kind": "switch", "group": group})
 
 
+_SEEDS = 10_000
+
+
+def draws_field(more: str = "", *, usual: int = 10) -> Any:
+    """Return the field of the number of draws: enough for a standard error that can be believed."""
+    return slider(usual, 2, 40, "Draws", f"Independent draws a dot.{more}", step=1, group="dots")
+
+
+def seed_field() -> Any:
+    """Return the field of the seed."""
+    return slider(0, 0, _SEEDS - 1, "Seed", "The same seed draws the same dots.", step=1, group="dots")
+
+
+def own_seed(seed: int, place: int) -> int:
+    """Return the seed of a dot of its own, for calls that would draw the same sample at every place on the axis.
+
+    >>> own_seed(7, 0), own_seed(7, 2)
+    (7, 20007)
+    """
+    return seed + _SEEDS * place
+
+
 @dataclass(frozen=True, eq=False)
 class View:
     """A question with sliders.

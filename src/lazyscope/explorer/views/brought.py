@@ -13,7 +13,15 @@ from pydantic import Field
 from lazyscope.checks import FloatArray
 from lazyscope.explorer.tables.reading import MOST_BYTES, MOST_ROWS, Known, Source
 from lazyscope.explorer.tables.shelf import PATTERN, SHELF
-from lazyscope.explorer.views.base import ActivationName, State, choice, slider, switch
+from lazyscope.explorer.views.base import (
+    ActivationName,
+    State,
+    choice,
+    draws_field,
+    seed_field,
+    slider,
+    switch,
+)
 from lazyscope.explorer.views.calls import lines_of
 from lazyscope.explorer.views.picture import NEAR
 from lazyscope.explorer.views.remembered import activation
@@ -59,8 +67,8 @@ class DataState(State):
     )  # fmt: skip
     best: bool = switch(False, "Best ridge", "At every point the λ with the least error.", group="theory")
     log: bool = switch(True, "Logarithmic error", "A logarithmic vertical axis.")
-    draws: int = slider(4, 1, 10, "Draws", "Fits a dot, each on rows and features of its own.", step=1, group="dots")
-    seed: int = slider(0, 0, 9999, "Seed", "The same seed draws the same dots.", step=1, group="dots")
+    draws: int = draws_field(" Each has rows and features of its own.")
+    seed: int = seed_field()
 
 
 @dataclass(frozen=True, eq=False)

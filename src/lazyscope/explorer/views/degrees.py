@@ -9,7 +9,18 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
-from lazyscope.explorer.views.base import ActivationName, Drawn, State, Value, View, choice, slider, switch
+from lazyscope.explorer.views.base import (
+    ActivationName,
+    Drawn,
+    State,
+    Value,
+    View,
+    choice,
+    draws_field,
+    seed_field,
+    slider,
+    switch,
+)
 from lazyscope.explorer.views.calls import Call, Name, Plan, Task, dictionary, lines_of
 from lazyscope.explorer.views.picture import Grid, Picture, axis
 from lazyscope.explorer.views.remembered import activation
@@ -49,8 +60,8 @@ class DegreesState(State):
         "samples", "Learnt", "What is learnt of each degree, against n or against N.", names=("against n", "against N")
     )
     log: bool = switch(False, "Logarithmic risk", "A logarithmic vertical axis.")
-    draws: int = slider(4, 1, 10, "Draws", "Independent draws a dot.", step=1, group="dots")
-    seed: int = slider(0, 0, 9999, "Seed", "The same seed draws the same dots.", step=1, group="dots")
+    draws: int = draws_field()
+    seed: int = seed_field()
 
 
 def _problem(state: DegreesState) -> tuple[HarmonicTarget, RandomFeatures | NeuralTangent, list[str]]:

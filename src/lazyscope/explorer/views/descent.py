@@ -6,7 +6,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lazyscope.explorer.views.base import ActivationName, Drawn, State, View, choice, slider, switch
+from lazyscope.explorer.views.base import (
+    ActivationName,
+    Drawn,
+    State,
+    View,
+    choice,
+    draws_field,
+    seed_field,
+    slider,
+    switch,
+)
 from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, dictionary, lines_of, written
 from lazyscope.explorer.views.picture import Grid, Picture, axis, curve
 from lazyscope.explorer.views.remembered import activation
@@ -43,8 +53,8 @@ class DescentState(State):
     best: bool = switch(False, "Best ridge", "Show the risk with the ridge that minimises it at every point.")
     log: bool = switch(False, "Logarithmic risk", "A logarithmic vertical axis.")
     d: int = slider(60, 20, 150, "Dimension d", "Of the dots; lines are for d → ∞.", step=10, group="dots")
-    draws: int = slider(4, 1, 10, "Draws", "Independent draws a dot.", step=1, group="dots")
-    seed: int = slider(0, 0, 9999, "Seed", "The same seed draws the same dots.", step=1, group="dots")
+    draws: int = draws_field()
+    seed: int = seed_field()
 
 
 def _grid(state: DescentState) -> Grid:

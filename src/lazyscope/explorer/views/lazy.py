@@ -1,7 +1,8 @@
 """What the two views of Limitations of Lazy Training share: a spectrum, σ, Γ, and RF, NT and NN against N/d.
 
-A spectrum is either the paper's, drawn for each d, or a quantile function through a few levels, straight between them:
-eigenvalue i of d is its value at (i + ½)/d.
+A spectrum is the paper's, drawn for each d; or that draw, moved; or a quantile function through a few levels, straight
+between them: eigenvalue i of d is its value at (i + ½)/d. To move a draw, what a level differs by from the paper's is
+added at its place, in the same way: a level that moves, and moves back, leaves the spectrum as it was.
 """
 
 from __future__ import annotations
@@ -15,8 +16,16 @@ import numpy as np
 from pydantic import Field
 
 from lazyscope.checks import FloatArray
-from lazyscope.errors import LazyscopeError
-from lazyscope.explorer.views.base import ActivationName, Drawn, State, choice, slider
+from lazyscope.errors import InvalidParameter, LazyscopeError
+from lazyscope.explorer.views.base import (
+    ActivationName,
+    Drawn,
+    State,
+    choice,
+    draws_field,
+    seed_field,
+    slider,
+)
 from lazyscope.explorer.views.calls import Call, Name, Plan, Task, dictionary, lines_of
 from lazyscope.explorer.views.picture import Grid, Picture, curve
 from lazyscope.explorer.views.remembered import activation
@@ -26,17 +35,27 @@ from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 
 Verb = Literal["limit", "exact", "simulate"]
-LEVELS = r"^(-?\d{1,2}(\.\d{1,3})?(,-?\d{1,2}(\.\d{1,3})?){1,11})?$"
+DRAWN = "paper,"
+"""What stands before levels that the paper's own draw is moved to."""
+LEVELS = r"^((paper,)?-?\d{1,2}(\.\d{1,3})?(,-?\d{1,2}(\.\d{1,3})?){1,11})?$"
 RATIO, RISK = "N/d, neurons per dimension", "risk (best constant: 1)"
+READ = 0.5
+"""N/d that is read out: from N = d on, NT and NN have learnt all."""
 _POINTS = 80  # of a line
 _SHARES = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # N/d of the dots
+_FINITE = {
+    "exact": "Lines are for d → ∞. RF lies below its line by about N/d², which a larger d shows.",
+    "simulate": "SGD was stopped after n = 10,000 d samples: NT and NN lie above their lines.",
+}
+_TRAINED_DRAWS = 4  # of a network that SGD trains
 _LARGEST_TRAINED = 120  # d up to which networks are trained while one waits
 
 
 def levels_field(paper: str, label: str = "Spectrum") -> Any:
     """Return the field of a spectrum; `paper` is what its sliders show while it is the paper's own draw."""
     extra: Any = {"label": label, "kind": "levels", "group": "theory", "step": 0.05, "paper": paper}
-    help_ = "Quantiles of the spectrum, 2 to 12 numbers with commas, straight between; empty: the paper's."
+    help_ = "Quantiles of the spectrum, 2 to 12 numbers with commas, straight between; empty: the paper's draw; "
+    help_ += f"after '{DRAWN}', {paper.count(',') + 1} numbers that its quantiles, about {paper}, are moved to."
     return Field("", pattern=LEVELS, max_length=100, description=help_, json_schema_extra=extra)
 
 
@@ -53,8 +72,8 @@ class LazyState(State):
         2.0, 1.0, 10.0, "Axis up to N/d", "Largest number of neurons per dimension.", step=0.5, group="picture"
     )
     d: int = slider(80, 20, 450, "Dimension d", "Of the inputs: lines are for d → ∞, dots for this d.", step=10)
-    draws: int = slider(4, 1, 10, "Draws", "Independent draws a dot.", step=1, group="dots")
-    seed: int = slider(0, 0, 9999, "Seed", "The same seed draws the same dots.", step=1, group="dots")
+    draws: int = draws_field(f" SGD, which takes longest, has at most {_TRAINED_DRAWS}.")
+    seed: int = seed_field()
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,16 +95,42 @@ def saved(python: str) -> str:
     return "python -c " + shlex.quote(f"import numpy as np, lazyscope as ls; {python}")
 
 
+def _knots(levels: str) -> list[float]:
+    return [float(level) for level in levels.split(",")]
+
+
 def quantiles(levels: str, d: int) -> tuple[FloatArray, str]:
     """Return d values of the quantile function through some levels, and the Python that computes them.
 
     >>> quantiles("0,1", 4)[0]
     array([0.125, 0.375, 0.625, 0.875])
     """
-    knots = [float(level) for level in levels.split(",")]
+    knots = _knots(levels)
     u = (np.arange(d) + 0.5) / d
     python = f"np.interp((np.arange({d}) + 0.5) / {d}, np.linspace(0, 1, {len(knots)}), {knots})"
     return np.interp(u, np.linspace(0, 1, len(knots)), knots), python
+
+
+def moved(drawn: FloatArray, levels: str, paper: str) -> tuple[FloatArray, tuple[str, ...]]:
+    """Return a draw, in its order, whose quantiles `paper` are moved to `levels`, and the Python for `drawn`.
+
+    What is not negative stays so, unless a level is negative.
+
+    >>> moved(np.array([3.0, 1.0]), "1,2.5", "1,3")[0]
+    array([2.625, 0.875])
+    """
+    there, here = _knots(levels), _knots(paper)
+    if len(there) != len(here):
+        needed = f"have {len(here)} numbers after '{DRAWN}'"
+        raise InvalidParameter.of("The spectrum", "levels", needed, DRAWN + levels)
+    knots = [round(one - other, 6) for one, other in zip(there, here, strict=True)]
+    floor, d = min(0.0, *there), drawn.size
+    place = (np.argsort(np.argsort(drawn)) + 0.5) / d
+    python = (
+        f"place = (np.argsort(np.argsort(drawn)) + 0.5) / {d}",
+        f"moved = np.maximum(drawn + np.interp(place, np.linspace(0, 1, {len(knots)}), {knots}), {floor!r})",
+    )
+    return np.maximum(drawn + np.interp(place, np.linspace(0, 1, len(knots)), knots), floor), python
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +211,7 @@ class Setting:
         """Return the calls that make the dots, quick ones first."""
         problem = self.nature.problem
         tasks: list[Task] = []
-        notes: list[tuple[str, str]] = []
+        notes: list[tuple[str, str]] = [(f"d = {problem.d}", _FINITE[verb])]
         commands: list[str] = []
         for label, role, regime in self.regimes():
             try:
@@ -195,7 +240,8 @@ class Setting:
         if verb == "simulate":
             if d > _LARGEST_TRAINED:
                 return []
-            shares = [share for share in shares if share <= 1.0 and (role == "rf" or share != 0.75)]
+            most = 1.0 if role == "rf" else 0.75  # SGD takes for ever at N = d
+            shares = [share for share in shares if share <= most]
         if role == "nn" and not square:
             shares = [share for share in shares if share <= 0.5 and d <= _LARGEST_TRAINED]
         return sorted({max(1, round(share * d)) for share in shares})
@@ -208,7 +254,7 @@ class Setting:
         """Return what the call takes beside the widths."""
         state, problem = self.state, self.nature.problem
         once = role == "nn" and (verb == "exact" or not activation(state.activation).is_square)
-        draws = 1 if once or (verb == "simulate" and role != "rf") else state.draws
+        draws = 1 if once else min(state.draws, _TRAINED_DRAWS) if verb == "simulate" and role != "rf" else state.draws
         arguments: dict[str, object] = {"draws": draws, "seed": state.seed}
         if verb == "exact":
             return arguments

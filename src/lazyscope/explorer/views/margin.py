@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
-from lazyscope.explorer.views.base import ActivationName, Drawn, State, View, choice, slider
+from lazyscope.explorer.views.base import (
+    ActivationName,
+    Drawn,
+    State,
+    View,
+    choice,
+    draws_field,
+    seed_field,
+    slider,
+)
 from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, dictionary, lines_of, written
 from lazyscope.explorer.views.picture import Grid, Picture, axis, curve
 from lazyscope.explorer.views.remembered import activation
@@ -32,8 +42,8 @@ class MarginState(State):
     )
     activation: ActivationName = choice("relu", "Activation σ", "σ of the features, by its name in the library.")
     d: int = slider(60, 20, 120, "Dimension d", "Of the dots; lines are for d → ∞.", step=10, group="dots")
-    draws: int = slider(4, 1, 10, "Draws", "Independent draws a dot.", step=1, group="dots")
-    seed: int = slider(0, 0, 9999, "Seed", "The same seed draws the same dots.", step=1, group="dots")
+    draws: int = draws_field()
+    seed: int = seed_field()
 
 
 @lru_cache(maxsize=64)
@@ -83,6 +93,19 @@ def _threshold(signal: float, link: str, sigma: str, along: str, other: float) -
     return float(separability_threshold(_known(signal, link), RandomFeatures(activation(sigma)), **given)[along])
 
 
+@dataclass(frozen=True, eq=False)
+class Separation(Call):
+    """The margins of some draws; their test error where each of them has a classifier to test."""
+
+    def values(self, result: Any, variable: str) -> tuple[Any, Any]:
+        """Return a variable with its standard error; no error where a draw is not separable, whose a = 0 is a coin."""
+        values, error = super().values(result, variable)
+        if variable != "error":
+            return values, error
+        all_ = result["separable"].values == 1.0
+        return np.where(all_, values, np.nan), None if error is None else np.where(all_, error, np.nan)
+
+
 def plan(state: MarginState, fidelity: Drawn) -> Plan:
     """Margins of drawn data, a call for each place on the axis."""
     labels, regime, python = _problem(state)
@@ -91,12 +114,12 @@ def plan(state: MarginState, fidelity: Drawn) -> Plan:
     name, other, fixed = ("width", "samples", state.psi2) if state.axis == "psi1" else ("samples", "width", state.psi1)
     sizes = [{name: max(2, round(share * d)), other: max(2, round(fixed * d))} for share in _DOTS]
     possible = [place for place in sizes if max(place.values()) <= _LARGEST]
-    notes = []
+    notes = [("test error", "Dots only where every draw is separable: elsewhere there is no classifier to test.")]
     if len(possible) < len(sizes):
         notes.append(("dots", f"Those with N or n above {_LARGEST} are left out. Use a smaller d."))
     tasks = []
     for place in possible:
-        call = Call("simulate", labels, regime, {**place, **common})
+        call = Separation("simulate", labels, regime, {**place, **common})
         tasks.append(Task(call, f"N = {place['width']}, n = {place['samples']}", _SHOWN, along(state.axis)))
     commands = [task.call.command() for task in tasks]
     python += [*dictionary("dots", {task.name: task.call for task in tasks})]

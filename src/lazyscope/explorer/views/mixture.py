@@ -9,40 +9,53 @@ import numpy as np
 
 from lazyscope.explorer.views.base import Drawn, Value, View, slider
 from lazyscope.explorer.views.calls import Plan
-from lazyscope.explorer.views.lazy import RATIO, RISK, LazyState, Nature, Setting, levels_field, quantiles
+from lazyscope.explorer.views.lazy import (
+    DRAWN,
+    RATIO,
+    READ,
+    RISK,
+    LazyState,
+    Nature,
+    Setting,
+    levels_field,
+    moved,
+    quantiles,
+)
 from lazyscope.explorer.views.picture import Picture, axis, curve
 from lazyscope.problems import GaussianMixture
 from lazyscope.regimes import Bayes
+
+PAPER = "1,1,1,1.5,1.5,1.5,2,2"
+"""Quantiles of the paper's three levels."""
 
 
 class MixtureState(LazyState):
     """Spectrum of √d Δ and its strength, σ, Γ, and how far the axis goes."""
 
-    levels: str = levels_field("1,1,1,1.5,1.5,1.5,2,2", "Spectrum of √d Δ")
+    levels: str = levels_field(PAPER, "Spectrum of √d Δ")
     strength: float = slider(1.0, 0.1, 1.5, "Strength of Δ", "Multiplies Δ: how far the classes are apart.", step=0.05)
 
 
 @lru_cache(maxsize=64)
 def nature(levels: str, d: int, strength: float) -> Nature:
     """Return the mixture, the same object each time: Σ = I, Δ = strength · levels/√d."""
-    if levels:
-        values, written = quantiles(levels, d)
-        Delta, source = (
-            strength * values / np.sqrt(d),
-            f"{strength!r} * {written} / np.sqrt({d})",
-        )
+    drawn = f"ls.GaussianMixture.three_level({d}, seed=0)"
+    if not levels and strength == 1.0:
+        return Nature(GaussianMixture.three_level(d, 0), (f"problem = {drawn}",), {"d": d, "target_seed": 0})
+    before: tuple[str, ...] = ()
+    if not levels:
+        Delta, source = strength * GaussianMixture.three_level(d, 0).Delta, f"{strength!r} * {drawn}.Delta"
     else:
-        drawn = GaussianMixture.three_level(d, 0)
-        if strength == 1.0:
-            python = f"problem = ls.GaussianMixture.three_level({d}, seed=0)"
-            return Nature(drawn, (python,), {"d": d, "target_seed": 0})
-        Delta, source = strength * drawn.Delta, f"{strength!r} * {_three(d)}.Delta"
-    nature = Nature(GaussianMixture(Delta), (f"problem = ls.GaussianMixture({source})",), {"delta": "Delta.csv"})
-    return Nature(nature.problem, nature.python, nature.options, (nature.saving("Delta.csv", "problem.Delta"),))
-
-
-def _three(d: int) -> str:
-    return f"ls.GaussianMixture.three_level({d}, seed=0)"
+        if levels.startswith(DRAWN):
+            paper = np.sqrt(d) * GaussianMixture.three_level(d, 0).Delta
+            values, python = moved(paper, levels.removeprefix(DRAWN), PAPER)
+            before, written = (f"drawn = np.sqrt({d}) * {drawn}.Delta", *python), "moved"
+        else:
+            values, written = quantiles(levels, d)
+        Delta, source = strength * values / np.sqrt(d), f"{strength!r} * {written} / np.sqrt({d})"
+    python = (*before, f"problem = ls.GaussianMixture({source})")
+    nature = Nature(GaussianMixture(Delta), python, {"delta": "Delta.csv"})
+    return Nature(nature.problem, python, nature.options, (nature.saving("Delta.csv", "problem.Delta"),))
 
 
 def _nature(state: MixtureState) -> Nature:
@@ -53,7 +66,7 @@ def lines(state: MixtureState) -> dict[str, Any]:
     """RF, NT and NN, where they have a theorem, and the Bayes floor."""
     setting = Setting(state, _nature(state))
     panel = axis(RISK, range_=(-0.02, 1.03))
-    picture = Picture(str(setting.nature.problem), axis(RATIO, range_=(0.0, 1.02 * state.rho_max)), [panel])
+    picture = Picture(str(setting.nature.problem), axis(RATIO, range_=(0.0, 1.02 * state.rho_max)), [panel], at=READ)
     command, python = setting.draw(picture)
     claim, floor = curve(setting.nature.problem, Bayes(), {})
     ends = [0.0, state.rho_max]

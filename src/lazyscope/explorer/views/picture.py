@@ -62,6 +62,7 @@ class Picture:
     marks: list[dict[str, Any]] = field(default_factory=list)
     notes: list[dict[str, str]] = field(default_factory=list)
     claims: dict[str, dict[str, Any]] = field(default_factory=dict)
+    at: float | None = None
 
     def line(
         self,
@@ -109,6 +110,7 @@ class Picture:
             "arguments": state.model_dump(),
             "command": command,
             "python": python,
+            "at": self.at,
         }
 
 

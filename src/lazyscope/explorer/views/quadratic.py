@@ -7,17 +7,30 @@ from typing import Any
 
 from lazyscope.explorer.views.base import Drawn, View
 from lazyscope.explorer.views.calls import Plan
-from lazyscope.explorer.views.lazy import RATIO, RISK, LazyState, Nature, Setting, levels_field, quantiles
+from lazyscope.explorer.views.lazy import (
+    DRAWN,
+    RATIO,
+    READ,
+    RISK,
+    LazyState,
+    Nature,
+    Setting,
+    levels_field,
+    moved,
+    quantiles,
+)
 from lazyscope.explorer.views.picture import Picture, axis
 from lazyscope.problems import QuadraticTarget
 
 _SEED = 100  # of the paper's target
+PAPER = "0.05,0.2,0.35,0.6,0.85,1.15,1.65,2.75"
+"""Quantiles of Exp(1), in steps of the sliders."""
 
 
 class QuadraticState(LazyState):
     """Spectrum of B, σ, Γ, and how far the axis goes."""
 
-    levels: str = levels_field("0.06,0.21,0.37,0.58,0.83,1.16,1.67,2.77", "Spectrum of B")
+    levels: str = levels_field(PAPER, "Spectrum of B")
 
 
 @lru_cache(maxsize=64)
@@ -25,18 +38,27 @@ def nature(levels: str, d: int) -> Nature:
     """Return the target, the same object each time: its spectrum is computed once."""
     if not levels:
         target = QuadraticTarget.exponential(d, _SEED)
-        python = f"problem = ls.QuadraticTarget.exponential({d}, seed={_SEED})"
-        return Nature(target, (python,), {"d": d, "target_seed": _SEED})
-    values, written = quantiles(levels, d)
-    nature = Nature(QuadraticTarget(values), (f"problem = ls.QuadraticTarget({written})",), {"B": "B.csv"})
+        drawn = f"problem = ls.QuadraticTarget.exponential({d}, seed={_SEED})"
+        return Nature(target, (drawn,), {"d": d, "target_seed": _SEED})
+    if levels.startswith(DRAWN):
+        values, lines = moved(QuadraticTarget.exponential(d, _SEED).B, levels.removeprefix(DRAWN), PAPER)
+        python = (f"drawn = ls.QuadraticTarget.exponential({d}, seed={_SEED}).B", *lines, _source("moved"))
+    else:
+        values, written = quantiles(levels, d)
+        python = (_source(written),)
+    nature = Nature(QuadraticTarget(values), python, {"B": "B.csv"})
     return Nature(nature.problem, nature.python, nature.options, (nature.saving("B.csv", "problem.B"),))
+
+
+def _source(B: str) -> str:
+    return f"problem = ls.QuadraticTarget({B})"
 
 
 def lines(state: QuadraticState) -> dict[str, Any]:
     """RF, NT and NN, where they have a theorem."""
     setting = Setting(state, nature(state.levels, state.d))
     panel = axis(RISK, range_=(-0.02, 1.03))
-    picture = Picture(str(setting.nature.problem), axis(RATIO, range_=(0.0, 1.02 * state.rho_max)), [panel])
+    picture = Picture(str(setting.nature.problem), axis(RATIO, range_=(0.0, 1.02 * state.rho_max)), [panel], at=READ)
     command, python = setting.draw(picture)
     return picture.answer("quadratic", state, command, python)
 
@@ -49,7 +71,7 @@ def plan(state: QuadraticState, fidelity: Drawn) -> Plan:
 PRESETS = {
     "Paper: Exp(1)": {"levels": ""},
     "Flat": {"levels": "1,1,1,1,1,1,1,1"},
-    "Power law": {"levels": "0.1,0.12,0.15,0.2,0.3,0.5,1,3"},
+    "Power law": {"levels": "0.1,0.1,0.15,0.2,0.3,0.5,1,3"},
     "Two levels": {"levels": "0,0,0,0,2,2,2,2"},
     "Spike": {"levels": "0,0,0,0,0,0,0,3"},
     "Both signs": {"levels": "-2,-1.5,-1,-0.5,0.5,1,1.5,2"},

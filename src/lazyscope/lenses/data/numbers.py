@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.files import jsonable
+from lazyscope.checks import jsonable
 from lazyscope.lenses.data.regimes import NAMES
 
 if TYPE_CHECKING:

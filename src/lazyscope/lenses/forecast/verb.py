@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.checks import FloatArray, arithmetic, non_negative_numbers, positive_numbers, whole_numbers
+from lazyscope.checks import FloatArray, arithmetic, jsonable, non_negative_numbers, positive_numbers, whole_numbers
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.files import jsonable
 from lazyscope.lenses.forecast import curve, extrapolate
 from lazyscope.lenses.forecast.curve import Functions
 from lazyscope.lenses.forecast.extrapolate import Extrapolation

@@ -21,6 +21,7 @@ from lazyscope.experiments.beyond.generalisation.numbers import generalisation
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, exponents, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.problems import SparseParity
 from lazyscope.problems.inputs import Inputs, draw_inputs
 from lazyscope.runs.pictures import LOOKS
@@ -171,8 +172,8 @@ def data(preset: GeneralisationPreset, rows: Sequence[Row]) -> dict[str, xr.Data
         _with_exponent(columns, name, values, d, ("kind", "d"))
     trained: dict[str, Any] = {}
     for name in _TRAINED:
-        values = np.array([row[name] for row in rows[len(inputs) :]]).reshape(len(n), preset.draws)
-        _with_exponent(trained, name, values, n, ("samples",))
+        risks = np.array([row[name] for row in rows[len(inputs) :]]).reshape(len(n), preset.draws)
+        _with_exponent(trained, name, risks, n, ("samples",))
     gaps = trained["test"][1] - trained["train"][1]
     trained["gap"] = ("samples", gaps)
     return {
@@ -276,11 +277,16 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             wrong.append(f"the gap at n = {n}")
     if not float(trained.gap[-1]) < 0.5 * float(trained.gap[0]):
         wrong.append("a gap that falls with n")
-    return [*lines, "Lemma 5 and Theorem 6 hold." if not wrong else f"Not as stated: {'; '.join(wrong)}."]
+    return [*lines, answer(not wrong, "Lemma 5 and Theorem 6 hold.", f"Not as stated: {'; '.join(wrong)}.")]
 
 
 _TITLE = "Generalisation of quadratic models: M_op, Rademacher complexities and gaps (the same, §5.1)"
-EXPERIMENT = Experiment("generalisation", _TITLE, PRESETS, work, data, plot, verdict, place=34)
+_FAULTS = (
+    wrong_rows("the square of M_op", data, "M_op", lambda k, size: size**2),
+    wrong_rows("complexities ten times as large", data, "complexity", lambda k, value: 10.0 * value),
+    wrong_rows("a gap above its bounds", data, "test", lambda k, risk: risk + 100.0),
+)
+EXPERIMENT = Experiment("generalisation", _TITLE, PRESETS, work, data, plot, verdict, place=34, faults=_FAULTS)
 
 _SOURCE = ("bai2020beyond",)
 STATEMENTS = (

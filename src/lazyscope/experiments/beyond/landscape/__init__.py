@@ -22,8 +22,8 @@ from lazyscope.experiments.beyond.landscape.draws import (
     assemble_landscape,
 )
 from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import split
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_numbers, wrong_rows
 from lazyscope.limits import declared
 from lazyscope.problems import SparseParity
 from lazyscope.runs.pictures import LOOKS
@@ -98,7 +98,8 @@ def data(preset: LandscapePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     import xarray as xr
 
     plan, followed, last = preset.parts
-    of_plan, descents, ended = split(rows, [plan, followed, last])
+    count, most = len(plan), len(plan) + len(followed)
+    of_plan, descents, ended = rows[:count], rows[count:most], rows[most:]
     names = ("risk", "gradient", "smallest", "norm", "certified", "error")
     models = list(_MODELS)
     variables: dict[str, Any] = {name: (("model", "look"), np.array([row[name] for row in descents])) for name in names}
@@ -217,13 +218,18 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     if np.any((ends.norm > ends.norm_bound).where(settled, False)) or not bool(settled.any()):
         wrong.append("the norms at the ends")
     told = "Every inequality holds, its error falls with m, and descents end below OPT, within Theorem 4's norm."
-    return [*lines, told if not wrong else f"Not as declared: {', '.join(wrong)}."]
+    return [*lines, answer(not wrong, told, f"Not as declared: {', '.join(wrong)}.")]
 
 
 _TITLE = (
     "Lemma 1, Theorem 2 and Corollary 3 against the width, descents off the saddle, Theorem 4's norm (the same, §4)"
 )
-EXPERIMENT = Experiment("landscape", _TITLE, PRESETS, work, data, plot, verdict, place=33)
+_FAULTS = (
+    wrong_rows("a descent that goes up", data, "risk", lambda k, risk: risk + 5.0, seen="the descent of"),
+    wrong_rows("ends four times as long as W⋆", data, "norm", lambda k, norm: 4.0 + 0.0 * norm, seen="the norms"),
+    wrong_numbers("slacks of another sign", data, "inequalities", "slack", lambda slack: -slack),
+)
+EXPERIMENT = Experiment("landscape", _TITLE, PRESETS, work, data, plot, verdict, place=33, faults=_FAULTS)
 
 _SOURCE = ("bai2020beyond",)
 STATEMENTS = (

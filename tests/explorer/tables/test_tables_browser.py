@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from .test_browser import Page
+from ..page import Page  # noqa: TID252 (tests are no package that could be named)
 from .test_tables import house
 
 
@@ -76,8 +76,7 @@ def test_bands_move_with_their_lines_before_plotly_learns_of_it(page):
     fills = "[...document.querySelectorAll('#chart path.js-fill')].map(path => path.getAttribute('d'))"
     tab = page.tab
     tab.get_by_role("button", name="Peak at N = n").click()
-    page.drawn()
-    tab.wait_for_timeout(400)
+    page.settled()
     before, lines = tab.evaluate(fills), page.paths()
     tab.focus("#c-ridge")
     tab.keyboard.press("ArrowRight")
@@ -85,7 +84,7 @@ def test_bands_move_with_their_lines_before_plotly_learns_of_it(page):
     after = tab.evaluate(fills)
     assert len(before) == len(after) == 3 and all(a != b for a, b in zip(before, after, strict=True))
     assert page.paths() != lines
-    tab.wait_for_timeout(400)  # Plotly has drawn it too, and the same
+    page.settled()  # Plotly has drawn it too, and the same
     ends = [path.replace("Z", "").split("L")[-1] for path in (after[0], tab.evaluate(fills)[0])]
     np.testing.assert_allclose(*[[float(part) for part in end.split(",")] for end in ends], atol=0.02)
 
@@ -123,7 +122,7 @@ def test_a_file_dropped_in_another_view_opens_this_one(page):
 
 def test_dots_are_measured_on_other_rows_and_can_be_taken_away(page):
     page.open("#data?samples=100&width=50&ridge=0.1&draws=2")
-    page.drop(60)
+    page.drop()
     text = page.tab.evaluate("lazyscope.csv()")
     assert text.startswith("# lazyscope forecast --example diabetes --regime rf")
     rows = list(csv.DictReader(io.StringIO("\n".join(line for line in text.splitlines() if not line.startswith("#")))))

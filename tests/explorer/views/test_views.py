@@ -73,7 +73,7 @@ def test_the_python_of_dots_is_what_the_worker_runs():
 
 def test_the_command_of_a_parity_prints_its_dots():
     view = VIEWS["beyond"]
-    plan = view.plan(view.state(what="samples", d=4, width=50, draws=1, flip=0.1, seed=3), "simulate")
+    plan = view.plan(view.state(what="samples", d=4, width=50, draws=2, flip=0.1, seed=3), "simulate")
     first = plan.command.split(" && ")[0]
     printed = json.loads(CliRunner().invoke(main, [*shlex.split(first)[1:], "--json"]).stdout)
     risks = [one["data"]["risk"] for one in printed["results"]]

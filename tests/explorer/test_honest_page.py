@@ -1,0 +1,155 @@
+"""What stands on the page, in its files and in its links is of the state on the screen, and of no other."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from .page import Page
+
+
+@pytest.fixture(scope="module")
+def page(browser, server):
+    page = Page(browser, server[1], viewport={"width": 1280, "height": 720})
+    page.open("#quadratic")
+    yield page
+    page.context.close()
+
+
+def shown(page, name, x):
+    """The value of a line of the picture, as its CSV has it."""
+    rows = [row for row in page.rows() if row["name"] == name and row["kind"] == "limit"]
+    return np.interp(x, [float(row["x"]) for row in rows], [float(row["y"]) for row in rows])
+
+
+def test_a_refusal_leaves_no_number_of_another_state(page):
+    page.open("#descent")
+    tab = page.tab
+    assert tab.inner_text("#reading") and page.rows()
+    tab.click("#table summary")
+    tab.select_option("#c-activation", "cos")
+    page.drawn()
+    assert "b₁" in tab.inner_text("#failure")
+    assert tab.inner_text("#reading") == tab.inner_text("#notes") == ""
+    assert tab.evaluate("lazyscope.csv()") == ""
+    assert tab.evaluate("document.querySelectorAll('#chart path.js-line').length") == 0
+    assert tab.locator("#table td").count() == 0
+    for part in ("command", "python", "claims", "address"):
+        assert tab.text_content(f"#{part}") == ""
+    for button in ("drop", "link", "png", "csv", "py"):
+        assert tab.is_disabled(f"#{button}")
+    tab.select_option("#c-activation", "relu")
+    page.drawn()
+    assert tab.is_hidden("#failure") and tab.is_enabled("#csv")
+    page.until(lambda: tab.inner_text("#reading").startswith("At N/d"))
+    assert page.rows()
+
+
+def test_a_level_that_moves_and_moves_back_changes_nothing(page):
+    """The drawn spectrum is moved, not replaced: a step of a level is a small step of the curve."""
+    page.open("#quadratic")
+    tab, before, rows = page.tab, shown(page, "RF", 0.5), page.rows()
+    tab.get_by_label("Level 4 of 8").focus()
+    tab.keyboard.press("ArrowUp")
+    page.drawn()
+    assert "levels=paper%2C" in page.query()
+    assert 0.0 < abs(shown(page, "RF", 0.5) - before) < 0.01  # a level of eight by 0.05
+    tab.keyboard.press("ArrowDown")
+    page.drawn()
+    assert "levels=&" in page.query()
+    assert page.rows() == rows
+    tab.get_by_role("button", name="Flat").click()
+    page.drawn()
+    assert "levels=1%2C1%2C1%2C1%2C1%2C1%2C1%2C1" in page.query()
+
+
+def test_an_emptied_number_stays_what_it_was(page):
+    page.open("#quadratic?d=90")
+    tab = page.tab
+    box = tab.get_by_label("Dimension d, as a number")
+    box.fill("")
+    tab.keyboard.press("Tab")
+    assert box.input_value() == "90" and "d=90" in page.query()
+    box.fill("5000")
+    tab.keyboard.press("Tab")
+    page.drawn()
+    assert box.input_value() == "450" and "d=450" in page.query()
+
+
+LINKS = [
+    ("#descent?psi1=nonsense&noise=0.3", "psi1 = nonsense, which must be between 0.05 and 20"),
+    ("#descent?noise=7", "noise = 7, which must be between 0 and 2"),
+    ("#descent?activation=nonsense", "which must be one of"),
+    ("#descent?what=1", "what = 1, which this view does not know"),
+    ("#nowhere?d=3", "There is no view nowhere"),
+    ("#descent?noise=%", "noise = %, which must be"),
+    ("#%E0%A4%A", "There is no view"),
+]
+
+
+@pytest.mark.parametrize(("link", "words"), LINKS)
+def test_a_link_that_cannot_be_read_is_said_and_the_page_shows_what_it_can(page, link, words):
+    page.tab.goto(page.address + "#margin")
+    page.drawn()
+    page.tab.goto(page.address + link)
+    page.until(lambda: words in page.tab.inner_text("#notes"))
+    page.drawn()
+    assert page.rows() and page.tab.is_hidden("#failure")
+    assert "Computing" not in page.tab.inner_text("#reading")
+
+
+def test_the_reading_is_where_the_regimes_differ(page):
+    page.open("#quadratic")
+    page.until(lambda: "At N/d = 0.5: RF 0.8" in page.tab.inner_text("#reading"))
+    assert "NT 0.37" in page.tab.inner_text("#reading")
+
+
+def test_large_fits_and_is_kept(page, browser, server):
+    """On a laptop's 1280 × 720: the axis is in sight, and a reload does not forget it."""
+    other = Page(browser, server[1], viewport={"width": 1280, "height": 720})
+    other.open("#descent")
+    other.tab.click("#size")
+    other.tab.reload()
+    other.drawn()
+    assert other.tab.get_attribute("html", "data-size") == "large"
+    other.until(lambda: other.tab.locator("#chart .xtitle").bounding_box())
+    title = other.tab.locator("#chart .xtitle").bounding_box()
+    assert title["y"] + title["height"] <= 720 and other.tab.locator("#title").bounding_box()["y"] >= 0
+    other.check()
+    other.context.close()
+
+
+def test_what_has_no_effect_is_off_and_says_so(page):
+    page.open("#beyond?what=samples")
+    assert page.tab.is_disabled("#c-alpha") and page.tab.is_enabled("#c-flip")
+    row = page.tab.locator(".control", has=page.tab.locator("#c-alpha"))
+    assert "no effect" in row.inner_text()
+    page.tab.select_option("#c-what", "coupling")
+    page.until(lambda: page.tab.is_enabled("#c-alpha") and page.tab.is_disabled("#c-flip"))
+
+
+def test_2_xor_opens_with_dots_and_they_are_in_its_files(page):
+    page.open("#beyond?what=samples")
+    tab = page.tab
+    page.until(lambda: tab.inner_text("#status").startswith("Dots that come with the package"))
+    dots = [row for row in page.rows() if row["kind"] == "simulate"]
+    assert {row["name"] for row in dots} == {"NT", "random signs"} and all(float(row["stderr"]) >= 0.0 for row in dots)
+    assert "lazyscope simulate parity" in tab.evaluate("lazyscope.csv()")
+    page.until(lambda: "/api/simulate/beyond?what=samples" in tab.text_content("#address"))
+
+
+def test_ticks_do_not_overlap_on_a_phone(page):
+    tab = page.tab
+    tab.set_viewport_size({"width": 360, "height": 740})
+    try:
+        for view in ("descent", "degrees", "margin", "beyond", "data"):
+            page.open(f"#{view}")
+            page.until(lambda: tab.locator("#chart .xtick text").count() > 1)
+            edges = "e => e.map(t => t.getBoundingClientRect()).map(b => [b.left, b.right, b.top, b.bottom])"
+            for axis in ("x", "y"):
+                near, far = (0, 1) if axis == "x" else (2, 3)
+                boxes = sorted(tab.eval_on_selector_all(f"#chart .{axis}tick text", edges), key=lambda box: box[near])
+                for one, other in pairwise(boxes):
+                    assert other[near] >= one[far] - 1, (view, axis, boxes)
+    finally:
+        tab.set_viewport_size({"width": 1280, "height": 720})
