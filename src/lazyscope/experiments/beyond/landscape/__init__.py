@@ -23,7 +23,7 @@ from lazyscope.experiments.beyond.landscape.draws import (
 )
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_numbers, wrong_rows
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits import declared
 from lazyscope.problems import SparseParity
 from lazyscope.runs.pictures import LOOKS
@@ -227,7 +227,7 @@ _TITLE = (
 _FAULTS = (
     wrong_rows("a descent that goes up", data, "risk", lambda k, risk: risk + 5.0, seen="the descent of"),
     wrong_rows("ends four times as long as W⋆", data, "norm", lambda k, norm: 4.0 + 0.0 * norm, seen="the norms"),
-    wrong_numbers("slacks of another sign", data, "inequalities", "slack", lambda slack: -slack),
+    wrong_rows("slacks of another sign", data, "slack", lambda k, slack: -slack, seen="Corollary 3"),
 )
 EXPERIMENT = Experiment("landscape", _TITLE, PRESETS, work, data, plot, verdict, place=33, faults=_FAULTS)
 
