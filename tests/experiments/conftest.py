@@ -36,6 +36,7 @@ from lazyscope.experiments.sizes.degrees import DegreesPreset
 from lazyscope.experiments.sizes.scaling_laws import ScalingPreset
 from lazyscope.experiments.wide.interpolation import InterpolationPreset
 from lazyscope.experiments.wide.lazy_to_rich import LazyToRichPreset
+from lazyscope.experiments.wide.linearisation import LinearisationPreset
 from lazyscope.experiments.wide.mean_field import MeanFieldPreset
 from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.protocols import SGD
@@ -116,6 +117,7 @@ TINY = {
     "staircase": StaircasePreset("tiny", 10, 3, (1.0, 0.5, 0.25), 2, init=0.01, until=20.0, step_size=0.01),
     "plateau": PlateauPreset("tiny", (60,), 6, step_size=1.0, until=90.0, first=(0.05, 0.04)),
     "lazy-to-rich": LazyToRichPreset("tiny", 8, 2, alpha=(0.01, 3.0, 300.0, 1000.0)),
+    "linearisation": LinearisationPreset("tiny", 12, (8, 32), (64, 256, 1024), 6),
     "mean-field": MeanFieldPreset("tiny", (2, 8, 32), 2, steps=300, samples=200, atoms=60),
     "interpolation": InterpolationPreset("tiny", (12, 24), 4, 4),
 }

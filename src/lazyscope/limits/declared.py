@@ -40,6 +40,10 @@ PARTICLES = -1.0
 LAZINESS = -1.0
 """Exponent of the output scale α in how far weights and kernel move at the lazy end (Montanari 2019)."""
 
+WIDTH = -0.5
+"""Exponent of N in how far the weights move in relation to their size, and a bound for how far the tangent kernel and
+the function leave those of the linearisation, at n given samples (Lee et al. 2019, Theorem 2.1)."""
+
 
 def cubic_share(parameters: int, d: int) -> float:
     """Return the most that a class with isotropic weights can learn of a cubic function of one direction, in the mean.
