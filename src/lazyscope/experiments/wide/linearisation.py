@@ -144,7 +144,7 @@ def data(preset: LinearisationPreset, rows: Sequence[Row]) -> dict[str, xr.Datas
 def _width_for(close: float, widths: FloatArray, distance: FloatArray) -> FloatArray:
     """Return the N at which the fitted power law of each draw, a column, has the distance `close`."""
     slope, level = np.polyfit(np.log(widths), np.log(distance), 1)
-    return np.exp((np.log(close) - level) / slope)
+    return np.asarray(np.exp((np.log(close) - level) / slope))
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
