@@ -26,18 +26,17 @@ def test_parameter_lists_name_parameters(name):
     value = getattr(lazyscope, name)
     sections = re.split(r"^(\w+)\n-{3,}\n", inspect.getdoc(value) or "", flags=re.MULTILINE)
     listed = dict(zip(sections[1::2], sections[2::2], strict=True)).get("Parameters", "")
-    named = [part.strip(" *:") for line in re.findall(r"^(?=\S)(.*)$", listed, re.MULTILINE) for part in line.split(",")]
+    lines = re.findall(r"^\S.*$", listed, re.MULTILINE)
+    named = [part.strip(" *:") for line in lines for part in line.split(",")]
     assert set(named) <= set(inspect.signature(value).parameters) if named else True
 
 
-def test_the_gallery_has_every_experiment_with_picture_command_and_page():
+def test_the_gallery_has_every_experiment_with_its_command_and_every_picture_with_its_page():
     cards = "\n".join(tables.gallery(HERE)).split("{container} card")[1:]
-    known = experiments.load_all()
-    assert len(cards) == len(known)
-    for name, card in zip(known, cards, strict=True):
-        assert f"$ lazyscope figure {name}\n" in card and f"thumbnails/{name}.png" in card and "{doc}`More" in card, (
-            name
-        )
+    for name, card in zip(experiments.load_all(), cards, strict=True):
+        assert f"$ lazyscope figure {name}\n" in card
+        if (HERE / "images" / f"{name}.png").exists():
+            assert f"thumbnails/{name}.png" in card and "{doc}`More" in card, name
 
 
 PAGE = '<html><a href="{}">a</a><script src="{}"></script><p id="here">'
