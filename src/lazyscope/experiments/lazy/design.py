@@ -237,13 +237,13 @@ def experiment_of(
     def with_longer_steps(at: Place, row: Row, draw: Work) -> Row:
         if not isinstance(draw, Run) or not isinstance(draw.protocol, SGD):
             return row
-        sizes = tuple(1.2 * size for size in draw.protocol.step_sizes)
+        sizes = tuple(1.5 * size for size in draw.protocol.step_sizes)
         return draw.at(protocol=replace(draw.protocol, step_sizes=sizes)).compute()
 
     faults = (
         Fault("risks 5 % too high", lambda preset, rows: moved(preset, rows, too_high)),
         Fault(
-            "steps a fifth longer than they are said to be",
+            "steps half as long again as they are said to be",
             lambda preset, rows: moved(preset, rows, with_longer_steps),
         ),
     )
