@@ -103,7 +103,11 @@ def _start(store: Path) -> None:
 _STORE = Path()
 
 
+_LATE: list[bool] = []  # whether the command at work was cut off: the exception itself may be caught on its way
+
+
 def _too_slow(*_: Any) -> None:
+    _LATE.append(True)
     raise _TooSlow
 
 
@@ -128,6 +132,7 @@ def run(words: list[str], store: Path) -> Outcome:
         before = _contents(folder)
         outcome = Outcome(words, None)
         os.chdir(folder)
+        _LATE.clear()
         signal.alarm(_PATIENCE)
         try:
             with redirect_stdout(out), redirect_stderr(err):
@@ -142,6 +147,8 @@ def run(words: list[str], store: Path) -> Outcome:
             signal.alarm(0)
             os.chdir(home)
             _end_helpers()
+        if _LATE:  # it went on, or ended by the interruption: neither is a fault of its own
+            return Outcome(words, None)
         out.flush()
         err.flush()
         outcome.stdout, outcome.stderr = (stream.buffer.getvalue().decode() for stream in (out, err))
