@@ -32,6 +32,7 @@ from lazyscope.experiments.ridge.mnist import MnistPreset
 from lazyscope.experiments.ridge.ridge_snr import RidgeSnrPreset
 from lazyscope.experiments.ridge.wide_ridge import WideRidgePreset
 from lazyscope.experiments.sizes.bridge import BridgePreset
+from lazyscope.experiments.sizes.cost_of_laziness import CostPreset
 from lazyscope.experiments.sizes.degrees import DegreesPreset
 from lazyscope.experiments.sizes.scaling_laws import ScalingPreset
 from lazyscope.experiments.wide.interpolation import InterpolationPreset
@@ -53,6 +54,14 @@ PANELS = PanelsPreset(
     widest=0.4,
 )
 TINY = {
+    "cost-of-laziness": CostPreset(
+        "tiny",
+        {2: {"kernel": (8, 12, 16), "SGD": (16, 24, 32), "giant step": (12, 24)}, 3: {"NT": (5, 7)}},
+        2,
+        most=2000,
+        most_sgd=20_000,
+        width=100,
+    ),
     **dict.fromkeys(("fig1", "fig2", "fig3", "fig-nondiagonal", "fig-activations"), PANELS),
     "separation": SeparationPreset(
         "tiny",
