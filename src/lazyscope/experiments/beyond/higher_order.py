@@ -8,7 +8,7 @@ Neurons come in pairs of one w₀ and a = ±1. With (w₊, w₋) = (z₊ w⋆, z
 and what follows f^{(k)} is O(m^{−1/2k}): the network is its k-th order tangent model up to O(m^{−1/2k}). Without
 randomisation, z₊ = 1 and z₋ = 0, f^{(j)} grows like m^{(k−j)/2k} for j < k. (The paper counts m pairs, here m neurons.)
 
-With ‖w⋆‖ = R m^{−1/2k}/B_x, `reach` R, f^{(j)} is R^j times as large at every m, and exponents stay. At R = 1 f^{(k)}, a
+With ‖w⋆‖ = R m^{−1/2k}/B_x, `reach` R, f^{(j)} is R^j times as large at every m; exponents stay. At R = 1 f^{(k)}, a
 k-th power over k!, is so small that f^{(1)} falls below it at m ~ 10⁴, 10¹⁰ and 10²⁵ for k = 2, 3, 4; at R = 10 that is
 within reach.
 """
@@ -259,18 +259,15 @@ def _panel(axes: Axes, result: xr.Dataset) -> None:
         colour = LOOKS["NN"]["color"] if j == k else scale_colour((j - 1) / max(k - 1, 1))
         series.append(("randomized", j, f"f$^{{({j})}}$", {"color": colour, "marker": "D" if j == k else "o"}))
     series.append(("randomized", "rest", "what follows", {"color": "#CC79A7", "marker": "v"}))
-    for kind, j, name, look in series:
-        at = result.sel(piece=str(j))
+    for kind, piece, name, look in series:
+        at = result.sel(piece=str(piece))
         sizes = (m, at[kind], at[f"{kind}_stderr"])
-        at_most = "≤ " if j == "rest" else ""
+        at_most = "≤ " if piece == "rest" else ""
         fitted, power = float(at[f"{kind}_exponent"]), float(at[f"{kind}_declared"])
         against_declared(axes, sizes, fitted, power, name, at_most, **look)
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlabel="m, neurons",
-        title=f"k = {k}, σ = {result.attrs['activation']}, ‖w⋆‖ {_length(result)}",
-    )
+    axes.set(xscale="log", yscale="log", xlabel="m, neurons")
+    length = f"‖w⋆‖ = {result.attrs['reach']:g} m$^{{−1/{2 * k}}}$"
+    axes.set_title(f"k = {k}, σ = {result.attrs['activation']}, {length}")
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), title="fitted exponent (declared, dashed)")
 
 
@@ -279,7 +276,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
     What follows f⁽ᵏ⁾ must fall as fast as declared, or faster.
     """
-    lines, wrong = [f"{'':<26}{'exponent':>16}{'declared':>10}{'size at the largest m':>24}"], []
+    lines, wrong = [f"{'':<34}{'exponent':>16}{'declared':>10}{'size at the largest m':>24}"], []
     for result in data.values():
         k = int(result.attrs["order"])
         for kind, piece in (("plain", "1"), *(("randomized", str(j)) for j in range(1, k + 1)), ("randomized", "rest")):
@@ -288,20 +285,14 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             power = float(at[f"{kind}_declared"])
             follows = piece == "rest"
             name = f"k = {k}, {'what follows' if follows else f'f^({piece})'}, {kind}"
-            lines.append(f"{name:<26}{slope:>9.3f} ± {error:.3f}{power:>+10.3f}{float(at[kind][-1]):>24.3g}")
+            lines.append(f"{name:<34}{slope:>9.3f} ± {error:.3f}{power:>+10.3f}{float(at[kind][-1]):>24.3g}")
             allowed = _TOLERANCE + 2.0 * (0.0 if np.isnan(error) else error)
             if slope > power + allowed or (slope < power - allowed and not follows):
                 wrong.append(name)
         sizes = result.randomized.isel(width=-1)
         largest = str(sizes.piece.values[int(np.argmax(sizes.values))])
-        lines.append(
-            f"k = {k}: the largest piece at m = {int(result.width[-1]):,} is {largest}, ‖w⋆‖ {_length(result)}"
-        )
+        lines.append(f"k = {k}: the largest piece at m = {int(result.width[-1]):,} is {largest}")
     return [*lines, answer(not wrong, "The k-th piece alone survives.", f"Not as declared: {'; '.join(wrong)}.")]
-
-
-def _length(result: xr.Dataset) -> str:
-    return f"= {result.attrs['reach']:g} m^−1/{2 * result.attrs['order']}"
 
 
 _TITLE = "The k-th Taylor piece, extracted by randomisation, k = 2, 3, 4 (the same, §6)"
