@@ -20,6 +20,7 @@ MODULES = (
     "tables.js",
     "controls.js",
     "chart.js",
+    "heat.js",
     "look.js",
     "downloads.js",
     "dots.js",
