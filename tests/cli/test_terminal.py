@@ -7,8 +7,12 @@ import subprocess
 import sys
 import threading
 
+import pytest
+
 from lazyscope import progress
 from lazyscope.cli import terminal
+
+from .conftest import refused
 
 
 class Screen:
@@ -44,7 +48,7 @@ def test_bar_is_shown_to_a_terminal_only(monkeypatch):
 
 def test_where_nobody_watches_lines_tell_how_far_work_has_come(monkeypatch):
     """Also from a step that reports nothing: the first line is there before the first report."""
-    monkeypatch.setattr(terminal, "_EVERY", 0.01)
+    monkeypatch.setenv("LAZYSCOPE_PROGRESS", "0.01")
     screen = Screen(terminal=False)
     monkeypatch.setattr(sys, "stderr", screen)
     with terminal.progress_bar() as say:
@@ -59,6 +63,13 @@ def test_where_nobody_watches_lines_tell_how_far_work_has_come(monkeypatch):
     assert first.startswith("lazyscope: at work: starting; ")
     assert last.startswith("lazyscope: at work: 2 of 4, NT, N = 45, descent, step 10; ") and last.endswith(" left")
     assert "a line of the table\n" in screen.text
+
+
+@pytest.mark.parametrize("seconds", ["often", "-1", "nan", "inf"])
+def test_seconds_between_lines_are_a_number(monkeypatch, seconds):
+    monkeypatch.setenv("LAZYSCOPE_PROGRESS", seconds)
+    said = refused("exact", "quadratic", "--d", "9", "--width", "3")
+    assert "The LAZYSCOPE_PROGRESS parameter of lazyscope must be a number of seconds" in said
 
 
 def _lazyscope(*args, **options):

@@ -9,6 +9,7 @@ import lazyscope as ls
 from lazyscope import experiments, plugins
 from lazyscope.evidence.registry import bibtex
 from lazyscope.experiments.frame.experiment import Experiment, Preset, plan_of
+from lazyscope.experiments.frame.verdict import Answer
 from lazyscope.sweep.content import kinds
 
 EVERY = experiments.load_all()
@@ -48,6 +49,28 @@ def test_a_picture_and_a_verdict(name, tiny, tmp_path):
     if not experiment.borrows:
         assert all(0 < len(line) < 200 for line in lines)
         assert experiment.rows(panels)
+
+
+HOW_TO_DECLARE = (
+    "Declare a mistake that its verdict must see: Experiment(…, faults=(wrong_work(…),)), or wrong_rows, wrong_numbers "
+    "or a Fault of your own, all in lazyscope.experiments.frame.verdict; see ridge/double_descent.py for an example. "
+    "And let the last line of the verdict be answer(holds, yes, no) of the same module."
+)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_verdict_turns_with_every_planted_fault(name, sizes, tiny):
+    experiment, preset, rows = EVERY[name], sizes[name], tiny.rows(name)
+    assert experiment.faults, f"{name} has no fault. {HOW_TO_DECLARE}"
+    for fault in experiment.faults:
+        right = experiment.verdict((fault.right or experiment.data)(preset, rows))[-1]
+        wrong = experiment.verdict(fault.plant(preset, rows))[-1]
+        assert isinstance(right, Answer) and isinstance(wrong, Answer), f"{name}: no Answer. {HOW_TO_DECLARE}"
+        assert not wrong.holds, f"{name} does not see {fault.words}: {wrong}"
+        if fault.seen:
+            assert fault.seen in wrong and fault.seen not in right, f"{name}, {fault.words}: {wrong}"
+        else:
+            assert right.holds, f"{name} says no without {fault.words}: {right}"
 
 
 @pytest.mark.parametrize("name", EVERY)

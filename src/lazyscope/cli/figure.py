@@ -90,8 +90,11 @@ def _make(ctx: click.Context, chosen: Any, preset: str, size: Any, out: Path, wo
         _interrupted(ctx, "" if plan is None else plan.name, store)
     about = {"figure": chosen.name, "preset": preset}
     paths = output.write(chosen, found, out / stem, str(ctx.obj or _OWNER), about)
-    for line in chosen.verdict(found.panels):
+    *lines, ending = chosen.verdict(found.panels)
+    for line in lines:
         console().print(line, soft_wrap=True, markup=False, highlight=False)
+    colour = {True: "green", False: "red", None: None}[getattr(ending, "holds", None)]
+    console().print(ending, soft_wrap=True, markup=False, highlight=False, style=colour)
     for path in paths:
         click.echo(f"wrote {path}", err=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import threading
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lazyscope.cli.asking.effort import NOTES, spoken
+from lazyscope.errors import InvalidParameter
 from lazyscope.progress import reporting
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 _WIDTH_OF_A_FILE = 140
 _LEAST_WIDTH = 80
-_EVERY = 10.0  # seconds between two lines of progress, where no bar can be shown
+_VARIABLE, _EVERY = "LAZYSCOPE_PROGRESS", 10.0  # seconds between two lines of progress, where no bar can be shown
 PROGRESS = "lazyscope: at work: "
 """How a line of progress begins."""
 
@@ -87,14 +89,30 @@ Say = Callable[[str], None]
 
 @contextmanager
 def progress_bar() -> Iterator[Say]:
-    """Show on stderr how far the work inside has come: a bar on a terminal, a line every ten seconds elsewhere."""
-    with _bar() if sys.stderr.isatty() else _lines() as say:
+    """Show on stderr how far the work inside has come: a bar on a terminal, a line every ten seconds elsewhere.
+
+    The environment variable LAZYSCOPE_PROGRESS has another number of seconds, 0 for no lines at all.
+    """
+    with _bar() if sys.stderr.isatty() else _lines(_seconds()) as say:
         yield say
 
 
+def _seconds() -> float:
+    """Return how many seconds lie between two lines, ∞ where none are wanted."""
+    text = os.environ.get(_VARIABLE, f"{_EVERY:g}")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds <= threading.TIMEOUT_MAX:
+        must = "be a number of seconds, 0 for no lines of progress"
+        raise InvalidParameter.of("lazyscope", _VARIABLE, must, repr(text), "Unset it for one every ten seconds.")
+    return seconds or threading.TIMEOUT_MAX
+
+
 @contextmanager
-def _lines() -> Iterator[Say]:
-    """Tell every ten seconds how far the work has come, also while a long step reports nothing."""
+def _lines(every: float) -> Iterator[Say]:
+    """Tell every so many seconds how far the work has come, also while a long step reports nothing."""
 
     def say(line: str) -> None:
         click.echo(line, err=True)
@@ -107,7 +125,7 @@ def _lines() -> Iterator[Say]:
 
     def tell() -> None:
         with suppress(OSError):  # nobody reads any more: the work itself will notice, or does not care
-            while not ended.wait(_EVERY):
+            while not ended.wait(every):
                 say(far.line(time.monotonic() - began))
 
     teller = threading.Thread(target=tell, daemon=True)
@@ -150,7 +168,8 @@ class _Far:
         """
         count = f"{self.done} of {self.total}, " if self.total else ""
         computed = self.done - (self.reused or 0)
-        left = f", {spoken(seconds / computed * (self.total - self.done))} left" if computed > 0 else ""
+        missing = self.total - self.done
+        left = f", {spoken(seconds / computed * missing)} left" if computed > 0 and missing > 0 else ""
         so_far = spoken(seconds).removeprefix("about ")
         return f"{PROGRESS}{count}{', '.join(filter(None, (self.what, self.within)))}; {so_far} so far{left}"
 

@@ -24,6 +24,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import against_declared, canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.taylor.model import TaylorModel
@@ -301,14 +302,15 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             if not (slope <= power + allowed and (bound or slope >= power - allowed)):
                 wrong.append(QUANTITIES[name])
             lines.append(f"{QUANTITIES[name]:<42}{slope:>9.3f} ± {error:.3f}{'≤ ' if bound else '':>4}{power:>+6.2f}")
-    lines.append(
-        "Network and quadratic model couple as declared." if not wrong else f"Not as declared: {', '.join(wrong)}."
-    )
-    return lines
+    told = "Network and quadratic model couple as declared."
+    return [*lines, answer(not wrong, told, f"Not as declared: {', '.join(wrong)}.")]
 
 
 _TITLE = "Taylor pieces and risks of randomised networks against the width (Beyond Linearization, §3)"
-EXPERIMENT = Experiment("coupling", _TITLE, PRESETS, work, data, plot, verdict, place=31, report=coupling)
+_FAULTS = (wrong_rows("a risk that does not come nearer", data, "risk", lambda k, risk: 0.0 * risk + 0.1),)
+EXPERIMENT = Experiment(
+    "coupling", _TITLE, PRESETS, work, data, plot, verdict, place=31, report=coupling, faults=_FAULTS
+)
 
 _SOURCE = ("bai2020beyond",)
 STATEMENTS = (

@@ -22,6 +22,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits import declared
 from lazyscope.numerics.losses import LOSSES
 from lazyscope.problems import RidgeMonomial, SparseParity
@@ -282,11 +283,14 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         if abs(slope - declared.EXPRESSIVITY) > _TOLERANCE + 2 * spread or np.any(at.norm > at.norm_bound):
             wrong.append(name)
     told = "Errors fall like m^−1/2, and every norm keeps the bound of Theorem 7."
-    return [*lines, told if not wrong else f"Not as declared: {', '.join(wrong)}."]
+    return [*lines, answer(not wrong, told, f"Not as declared: {', '.join(wrong)}.")]
 
 
 _TITLE = "Quadratic models that express monomials and 2-XOR: errors and norms (the same, Theorem 7)"
-EXPERIMENT = Experiment("expressivity", _TITLE, PRESETS, work, data, plot, verdict, place=34, report=expressivity)
+_FAULTS = (wrong_rows("an error that does not fall", data, "error", lambda k, error: 0.0 * error + 0.1),)
+EXPERIMENT = Experiment(
+    "expressivity", _TITLE, PRESETS, work, data, plot, verdict, place=34, report=expressivity, faults=_FAULTS
+)
 
 _SOURCE = ("bai2020beyond",)
 STATEMENTS = (

@@ -26,6 +26,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import against_declared, canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.taylor.model import TaylorModel, upto
@@ -266,12 +267,14 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             lines.append(f"{name:<26}{slope:>9.3f} ± {error:.3f}{power:>+10.3f}")
             if not abs(slope - power) <= _TOLERANCE + 2.0 * (0.0 if np.isnan(error) else error):
                 wrong.append(name)
-    lines.append("The k-th piece alone survives." if not wrong else f"Not as declared: {'; '.join(wrong)}.")
-    return lines
+    return [*lines, answer(not wrong, "The k-th piece alone survives.", f"Not as declared: {'; '.join(wrong)}.")]
 
 
 _TITLE = "The k-th Taylor piece, extracted by randomisation, k = 2, 3, 4 (the same, §6)"
-EXPERIMENT = Experiment("higher-order", _TITLE, PRESETS, work, data, plot, verdict, place=32, report=higher_order)
+_FAULTS = (wrong_rows("no piece that falls", data, "randomized", lambda k, sizes: 0.0 * sizes + 0.1),)
+EXPERIMENT = Experiment(
+    "higher-order", _TITLE, PRESETS, work, data, plot, verdict, place=32, report=higher_order, faults=_FAULTS
+)
 
 STATEMENTS = (
     Statement(

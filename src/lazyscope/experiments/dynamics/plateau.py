@@ -17,6 +17,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits.sgd.order_parameters.machine import Machine
 from lazyscope.limits.sgd.order_parameters.path import order_parameters
 from lazyscope.problems import MultiIndex
@@ -274,8 +275,13 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         if not (abs(gap) < _ALIKE and R[-1, 0] - R[-1, 1] > _APART):
             wrong.append(f"neurons that are alike on the plateau and part after it, at {name}")
     told = "SGD follows the equations on to the plateau, on which all neurons are alike, and leaves it when they part."
-    return [*lines, told if not wrong else f"Not as predicted: {', '.join(wrong)}."]
+    return [*lines, answer(not wrong, told, f"Not as predicted: {', '.join(wrong)}.")]
 
 
 _TITLE = "A committee of neurons learnt by SGD: plateau and symmetry breaking (Saad and Solla 1995)"
-EXPERIMENT = Experiment("plateau", _TITLE, PRESETS, work, data, plot, verdict, place=53)
+_FAULTS = (
+    wrong_rows(
+        "a clock that runs too fast by half", data, "time", lambda k, time: 1.5 * time, seen="the time at which"
+    ),
+)
+EXPERIMENT = Experiment("plateau", _TITLE, PRESETS, work, data, plot, verdict, place=53, faults=_FAULTS)

@@ -18,6 +18,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits.flow.curve import flow
 from lazyscope.limits.flow.staircase import half_learned, initial_sizes, levels
 from lazyscope.problems import QuadraticTarget
@@ -310,8 +311,17 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     last, floor = float(panel.flow_risk[-1]), float(panel.floor)
     lines.append(f"risk at the end: flow {last:.5f}, floor of Theorem 3 {floor:.5f}")
     told = "Directions are learned in the order of their eigenvalues, at the times of the formula; SGD follows."
-    return [*lines, told if not wrong else f"Not as predicted: {', '.join(wrong)}."]
+    return [*lines, answer(not wrong, told, f"Not as predicted: {', '.join(wrong)}.")]
 
 
 _TITLE = "Eigendirections learned one after another, the largest first, from small weights (the same, §2.3)"
-EXPERIMENT = Experiment("staircase", _TITLE, PRESETS, work, data, plot, verdict, place=52)
+_FAULTS = (
+    wrong_rows(
+        "the first two directions mistaken for one another",
+        data,
+        "learned",
+        lambda k, learned: learned[:, [1, 0, *range(2, learned.shape[1])]],
+        seen="the order",
+    ),
+)
+EXPERIMENT = Experiment("staircase", _TITLE, PRESETS, work, data, plot, verdict, place=52, faults=_FAULTS)

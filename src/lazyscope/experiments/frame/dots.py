@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.draws import over_draws, split
+from lazyscope.experiments.frame.verdict import Answer, answer
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
 
@@ -78,8 +79,11 @@ def by_panel(settings: Mapping[str, S], rows: Sequence[Row]) -> Iterator[tuple[s
     yield from zip(settings, settings.values(), own, strict=True)
 
 
-def agreement(count: int, far: Sequence[str], rule: str, most: int) -> str:
+def agreement(count: int, far: Sequence[str], rule: str, most: int) -> Answer:
     """Return in one line whether all dots obey a rule; at most so many of the others are named."""
-    if not far:
-        return f"Theory and simulation agree: all {count} dots within {rule}."
-    return f"Theory and simulation differ: {len(far)} of {count} dots beyond {rule}: {'; '.join(far[:most])}."
+    named = "; ".join(far[:most])
+    return answer(
+        not far,
+        f"Theory and simulation agree: all {count} dots within {rule}.",
+        f"Theory and simulation differ: {len(far)} of {count} dots beyond {rule}: {named}.",
+    )

@@ -12,6 +12,7 @@ from lazyscope import files
 from lazyscope.errors import LazyscopeError
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.references import Reference
+from lazyscope.experiments.frame.verdict import Fault
 from lazyscope.progress import observing
 from lazyscope.sweep import Plan, Task, Work, run
 from lazyscope.sweep.store import Store
@@ -58,6 +59,9 @@ class Experiment(Generic[P]):
     reference runs have; `tasks`, what more there is to say of each piece of work; `rows`, its own form of a CSV file;
     `locate`, which finds its data, in a folder if the user names one, before anything is computed; `early`, the lines
     that can be told as soon as their own work is done, the shortest first.
+
+    `faults` are mistakes that the verdict must see (`frame.verdict`): the test of the registry plants each of them. The
+    last line of a verdict is an `Answer`, which knows whether it says yes.
     """
 
     name: str
@@ -74,6 +78,7 @@ class Experiment(Generic[P]):
     tasks: Callable[[P], Sequence[Mapping[str, Any]]] | None = None
     rows: Callable[[Panels], list[dict[str, Any]]] = points
     locate: Callable[[Path | None], None] | None = None
+    faults: tuple[Fault, ...] = ()
     early: Callable[[P], Sequence[Early]] | None = None
 
 

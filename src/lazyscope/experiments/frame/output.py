@@ -10,6 +10,7 @@ from typing import Any
 from lazyscope import files
 from lazyscope.checks import jsonable
 from lazyscope.experiments.frame.experiment import AnyExperiment, Findings
+from lazyscope.experiments.frame.verdict import Answer
 from lazyscope.runs import pictures
 from lazyscope.sweep.worker import versions
 
@@ -30,7 +31,7 @@ def write(experiment: AnyExperiment, found: Findings, stem: Path, command: str, 
         for suffix in (".png", ".pdf"):
             pictures.save(picture, parts[suffix])
         files.write_csv(parts[".csv"], experiment.rows(found.panels), [command, *lines])
-        plain = {name: value for name, value in origin.items() if isinstance(value, (str, int, float))}
+        plain = {name: str(value) for name, value in origin.items() if isinstance(value, (str, bool))}
         xr.DataTree.from_dict({"/": xr.Dataset(attrs=plain), **found.panels}).to_netcdf(parts[".nc"], engine="h5netcdf")
         parts[".json"].write_text(json.dumps(origin, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return list(paths.values())
@@ -47,11 +48,13 @@ def written_by(stem: Path, figure: str, preset: str) -> bool:
 
 def provenance(experiment: AnyExperiment, found: Findings, command: str, about: dict[str, Any]) -> dict[str, Any]:
     """Return what the numbers rest on: the tasks by fingerprint, and where the result of each is from."""
+    ending = experiment.verdict(found.panels)[-1]
     origin: dict[str, Any] = {
         "command": command,
         **about,
         "versions": json.loads(versions()),
-        "verdict": experiment.verdict(found.panels)[-1:],
+        "verdict": [str(ending)],
+        **({"holds": ending.holds} if isinstance(ending, Answer) else {}),
         "panels": {name: jsonable(data.attrs) for name, data in found.panels.items()},
     }
     if found.plan is None:

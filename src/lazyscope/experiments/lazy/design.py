@@ -17,6 +17,7 @@ from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame import drawing
 from lazyscope.experiments.frame.experiment import Early, Experiment, Preset
+from lazyscope.experiments.frame.verdict import Fault
 from lazyscope.problems import SizedProblem
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
@@ -200,9 +201,20 @@ def experiment_of(
     def places(preset: PanelsPreset) -> list[tuple[Place, list[Run]]]:
         return [at for panel in panels(preset) for at in panel.places()]
 
-    def data(preset: PanelsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    def by_place(preset: PanelsPreset, rows: Sequence[Row]) -> dict[Place, list[Row]]:
         left = iter(rows)
-        own = {at: [next(left) for _ in draws] for at, draws in places(preset)}
+        return {at: [next(left) for _ in draws] for at, draws in places(preset)}
+
+    def data(preset: PanelsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+        own = by_place(preset, rows)
+        return {panel.name: collect.panel_data(panel, own) for panel in panels(preset)}
+
+    def doubled(preset: PanelsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+        """Return the panels with the dots of random features twice as high as they are."""
+        own = by_place(preset, rows)
+        for at, some in own.items():
+            if at[1].startswith("RF") and at[2] == "simulate":
+                own[at] = [{**row, "risk": 2.0 * row["risk"]} for row in some]
         return {panel.name: collect.panel_data(panel, own) for panel in panels(preset)}
 
     def tasks(preset: PanelsPreset) -> list[dict[str, Any]]:
@@ -235,5 +247,6 @@ def experiment_of(
         borrows=True,
         tasks=tasks,
         rows=tables.long_rows,
+        faults=(Fault("dots twice as high as they are", doubled, seen="N = 2 ("),),
         early=early,
     )

@@ -18,6 +18,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import exponents, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits.declared import cubic_share
 from lazyscope.problems import MultiIndex
 from lazyscope.protocols import SGD
@@ -224,8 +225,9 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     lines.append(f"share at d = {shares.d.values[-1]}; risk on h₃ at d = N = {d}: {told}, NN from {n:,} samples")
     fine = fine and min(risks["RF"], risks["NT"]) >= _LOST and risks["NN"] <= _LEARNT
     words = "Lazy networks lose the cubic function as d grows, and the trained one learns it."
-    return [*lines, words if fine else "Lazy and trained networks are NOT told apart by the cubic function."]
+    return [*lines, answer(fine, words, "Lazy and trained networks are NOT told apart by the cubic function.")]
 
 
 _TITLE = "Separation: a cubic function of one direction, lost by lazy networks"
-EXPERIMENT = Experiment("separation", _TITLE, PRESETS, work, data, plot, verdict, place=17)
+_FAULTS = (wrong_rows("a lazy network that learns the cubic function", data, "risk", lambda k, risk: 0.7 * risk),)
+EXPERIMENT = Experiment("separation", _TITLE, PRESETS, work, data, plot, verdict, place=17, faults=_FAULTS)

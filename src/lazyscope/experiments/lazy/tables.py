@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.verdict import answer
 from lazyscope.experiments.lazy.collect import AT_A_WIDTH, panel_data
 from lazyscope.experiments.lazy.design import Panel
 
@@ -97,9 +98,8 @@ def verdict(panels: Mapping[str, xr.Dataset]) -> list[str]:
     )
     compared, far = outliers(panels)
     rule = "3 standard errors plus the finite-size term"
-    if not far:
-        return [*lines, f"all {compared} dots within {rule}"]
-    return [*lines, f"{len(far)} of {compared} dots beyond {rule}: {'; '.join(far)}"]
+    yes, no = f"all {compared} dots within {rule}", f"{len(far)} of {compared} dots beyond {rule}: {'; '.join(far)}"
+    return [*lines, answer(not far, yes, no)]
 
 
 def line(panel: Panel, rows: Sequence[Row]) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame import dots
 from lazyscope.experiments.frame.dots import Setting
+from lazyscope.experiments.frame.verdict import Answer
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.verbs import limit
@@ -50,7 +51,7 @@ def lines(problem: LinearLabels, regime: RandomFeatures, psi1: NDArray[np.float6
     return shown
 
 
-def agreement(panels: Iterable[xr.Dataset], names: Sequence[str] = ("error", "margin")) -> str:
+def agreement(panels: Iterable[xr.Dataset], names: Sequence[str] = ("error", "margin")) -> Answer:
     """Return in one line whether dots and limit agree, within 4 standard errors plus 2/d.
 
     Dots below the separability threshold, where the limit is that of no classifier, are not judged.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import all_trials, by_panel
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import wrong_work
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
@@ -127,4 +128,9 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
 
 _TITLE = "Error and margin of the max-margin classifier on ReLU features (Thermodynamic limits, Comparison)"
-EXPERIMENT = Experiment("max-margin", _TITLE, PRESETS, work, data, plot, verdict, place=41)
+_FAULTS = (
+    wrong_work(
+        "labels with a quarter of the signal", data, work, lambda right: replace(right, signal=0.25 * right.signal)
+    ),
+)
+EXPERIMENT = Experiment("max-margin", _TITLE, PRESETS, work, data, plot, verdict, place=41, faults=_FAULTS)

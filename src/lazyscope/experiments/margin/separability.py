@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_work
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import IsotropicFeatures, RandomFeatures
@@ -201,13 +202,21 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             if abs(crossing - threshold) > 4.0 * error + 1.0 / d:
                 wrong.append(f"{name}, d = {d}")
     rule = "4 standard errors plus 1/d"
-    ending = (
-        f"Theory and simulation agree: every step is at its threshold within {rule}."
-        if not wrong
-        else f"Theory and simulation differ: beyond {rule} are {'; '.join(wrong)}."
+    ending = answer(
+        not wrong,
+        f"Theory and simulation agree: every step is at its threshold within {rule}.",
+        f"Theory and simulation differ: beyond {rule} are {'; '.join(wrong)}.",
     )
     return [*table, ending]
 
 
 _TITLE = "The probability that data are separable, around the threshold N/n"
-EXPERIMENT = Experiment("separability", _TITLE, PRESETS, work, data, plot, verdict, place=43)
+_FAULTS = (
+    wrong_work(
+        "sizes that are half as large again as they are said to be",
+        data,
+        work,
+        lambda right: replace(right, relative=tuple(1.5 * ratio for ratio in right.relative)),
+    ),
+)
+EXPERIMENT = Experiment("separability", _TITLE, PRESETS, work, data, plot, verdict, place=43, faults=_FAULTS)

@@ -22,6 +22,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.numerics.blas import threads_for
 from lazyscope.numerics.ridge import ridge_path
 from lazyscope.regimes import RandomFeatures
@@ -254,8 +255,10 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         if not apart
         else f"Not at the threshold: {', '.join(apart)}"
     )
-    return [*lines, f"{end}: {'; '.join(where)}."]
+    words = f"{end}: {'; '.join(where)}."
+    return [*lines, answer(not apart, words, words)]
 
 
 _TITLE = "Double descent on real images: random features and a trained network on digits"
-EXPERIMENT = Experiment("digits", _TITLE, PRESETS, work, data, plot, verdict, place=25)
+_FAULTS = (wrong_rows("a training error that is never computed", data, "train", lambda k, train: 0.0 * train),)
+EXPERIMENT = Experiment("digits", _TITLE, PRESETS, work, data, plot, verdict, place=25, faults=_FAULTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +12,7 @@ from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import wrong_work
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 
@@ -95,4 +96,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
 
 _TITLE = "Ridge regression on random features: test error, bias, variance, training (Mei & Montanari)"
-EXPERIMENT = Experiment("double-descent", _TITLE, PRESETS, work, data, plot, verdict, place=21)
+_FAULTS = (
+    wrong_work("labels with twice the noise", data, work, lambda right: replace(right, noise=2.0 * right.noise)),
+)
+EXPERIMENT = Experiment("double-descent", _TITLE, PRESETS, work, data, plot, verdict, place=21, faults=_FAULTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import all_trials, by_panel
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import wrong_work
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
@@ -122,7 +123,10 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
 
 _TITLE = "ReLU features and noisy linear ones, in two dimensions (the same)"
-EXPERIMENT = Experiment("equivalence", _TITLE, PRESETS, work, data, plot, verdict, place=24)
+_FAULTS = (
+    wrong_work("labels with twice the noise", data, work, lambda right: replace(right, noise=2.0 * right.noise)),
+)
+EXPERIMENT = Experiment("equivalence", _TITLE, PRESETS, work, data, plot, verdict, place=24, faults=_FAULTS)
 
 STATEMENTS = (
     Statement(

@@ -18,6 +18,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, exponents, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_numbers, wrong_rows
 from lazyscope.limits.spectral import feature_matrix
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import LOOKS
@@ -217,8 +218,13 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     told = f"distances fall with exponents {', '.join(f'{slope:.2f}' for slope in slopes)}"
     spikes = f"the spikes are {'at their places' if placed else 'NOT at their places'}"
     fine = "is" if meets else "is NOT"
-    return [*lines, f"The predicted spectrum {fine} that of large matrices: {told}; {spikes}."]
+    words = f"The predicted spectrum {fine} that of large matrices: {told}; {spikes}."
+    return [*lines, answer(meets and placed, words, words)]
 
 
 _TITLE = "Spectrum of the kernel matrix of random features: linear plus bulk"
-EXPERIMENT = Experiment("kernel-spectrum", _TITLE, PRESETS, work, data, plot, verdict, place=29)
+_FAULTS = (
+    wrong_numbers("spikes 10 % too far out", data, "distance", "spike", lambda spike: 1.1 * spike),
+    wrong_rows("features 5 % too large", data, "eigenvalues", lambda k, values: 1.05**2 * values),
+)
+EXPERIMENT = Experiment("kernel-spectrum", _TITLE, PRESETS, work, data, plot, verdict, place=29, faults=_FAULTS)

@@ -21,6 +21,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, over_draws, split
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.experiments.ridge import mnist_images
 from lazyscope.lenses.forecast import verb
 from lazyscope.lenses.forecast.kernels import of_rows
@@ -37,6 +38,7 @@ Source = Literal["mnist", "digits"]
 Lazy = Literal["RF", "NT"]
 _TITLES: dict[Lazy, str] = {"RF": "Random features", "NT": "Tangent networks; lines: N = ∞"}
 _TEST = 4000  # images at most
+_NEAR = 0.1  # of the median forecast: a leave-one-out error of a few hundred images varies by as much
 _TICKS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -290,7 +292,7 @@ def _frame(axes: Axes, lines: xr.Dataset, dots: xr.Dataset, regime: Lazy) -> Non
 def verdict(panels: Mapping[str, xr.Dataset]) -> list[str]:
     """Return the distance of forecasts from fits: random features at every width, the tangent kernel at the widest."""
     lines = []
-    answers = []
+    answers, medians = [], []
     for regime in _TITLES:
         dots = panels[f"{regime} dots"]
         seen = dots if regime == "RF" else dots.isel(width=[-1])
@@ -301,9 +303,15 @@ def verdict(panels: Mapping[str, xr.Dataset]) -> list[str]:
                 f"{regime}, n = {n:,}: forecast − measured {np.median(here):+.1%} in the median, "
                 f"{here.min():+.1%} to {here.max():+.1%}"
             )
-        answers.append(f"{np.median(np.abs(off)):.1%} ({regime}, worst {np.max(np.abs(off)):.0%})")
-    return [*lines, f"Forecasts are off by {' and '.join(answers)} in the median, the pool's own sampling included."]
+        medians.append(float(np.median(np.abs(off))))
+        answers.append(f"{medians[-1]:.1%} ({regime}, worst {np.max(np.abs(off)):.0%})")
+    told = f"Forecasts are off by {' and '.join(answers)} in the median, the pool's own sampling included"
+    yes, no = f"{told}: within {_NEAR:.0%}.", f"{told}: NOT within {_NEAR:.0%}."
+    return [*lines, answer(max(medians) <= _NEAR, yes, no)]
 
 
 _TITLE = "Double descent on MNIST, forecast from one kernel matrix: random features and tangent networks"
-EXPERIMENT = Experiment("mnist", _TITLE, PRESETS, work, data, plot, verdict, place=26, locate=mnist_images.locate)
+_FAULTS = (wrong_rows("forecasts 30 % too high", data, "risk", lambda k, risk: 1.3 * risk if risk.ndim == 3 else risk),)
+EXPERIMENT = Experiment(
+    "mnist", _TITLE, PRESETS, work, data, plot, verdict, place=26, locate=mnist_images.locate, faults=_FAULTS
+)

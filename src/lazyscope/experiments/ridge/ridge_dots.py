@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame import dots
 from lazyscope.experiments.frame.dots import Setting
+from lazyscope.experiments.frame.verdict import Answer
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import scale_colour
@@ -137,7 +138,7 @@ def peak(data: xr.Dataset, ridge: float) -> float | None:
     return float(data.line.values[tops[np.argmax(curve[tops])]]) if tops.size else None
 
 
-def agreement(panels: Mapping[str, xr.Dataset], names: Sequence[str] = MEASURED) -> str:
+def agreement(panels: Mapping[str, xr.Dataset], names: Sequence[str] = MEASURED) -> Answer:
     """Return in one line whether dots and limit agree, within 4 standard errors plus a finite-size term of 10/d."""
     count, far = 0, []
     for data in panels.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import all_trials, by_panel
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import wrong_work
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.limits.ridge.optimal import optimal_ridge
 from lazyscope.problems import LinearTarget
@@ -116,4 +117,9 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
 
 _TITLE = "The best ridge at high and at low signal-to-noise ratio (the same)"
-EXPERIMENT = Experiment("ridge-snr", _TITLE, PRESETS, work, data, plot, verdict, place=22)
+_FAULTS = (
+    wrong_work(
+        "labels with twice the noise", data, work, lambda right: replace(right, snr=tuple(0.25 * s for s in right.snr))
+    ),
+)
+EXPERIMENT = Experiment("ridge-snr", _TITLE, PRESETS, work, data, plot, verdict, place=22, faults=_FAULTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import all_trials, by_panel
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_work
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.runs.pictures import FLOOR
@@ -96,8 +97,17 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         if not above
         else f"Not the widest: {'; '.join(above)}."
     )
-    return [*lines, best, ridge_dots.agreement(data)]
+    ending = ridge_dots.agreement(data)
+    return [*lines, best, answer(ending.holds and not above, ending, best if ending.holds else ending)]
 
 
 _TITLE = "At a fixed ridge the widest network is the best (the same)"
-EXPERIMENT = Experiment("wide-ridge", _TITLE, PRESETS, work, data, plot, verdict, place=23)
+_FAULTS = (
+    wrong_work(
+        "labels with twice the noise",
+        data,
+        work,
+        lambda right: replace(right, noises=tuple(2.0 * tau for tau in right.noises)),
+    ),
+)
+EXPERIMENT = Experiment("wide-ridge", _TITLE, PRESETS, work, data, plot, verdict, place=23, faults=_FAULTS)

@@ -8,7 +8,7 @@ which of them describes the finite size.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import exponents
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_work
 from lazyscope.experiments.sizes.judged import DotSetting, scores
 from lazyscope.problems import HarmonicTarget, LinearTarget
 from lazyscope.regimes import RandomFeatures
@@ -175,8 +176,12 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     words = f"the rate farthest from −1 is {rate:.3f}, the largest distance at d = {high:,} is {last:.1e}"
     dots = f"at d = {one.attrs['d']} dots are {near:.1f} standard errors from the formula, {far:.1f} from the limit"
     fine = abs(rate - _RATE) <= _TOLERANCE and near <= _SPREAD and near < far
-    return [*lines, f"The limit is {'reached' if fine else 'NOT reached'} like 1/d: {words}; {dots}."]
+    ending = f"The limit is {'reached' if fine else 'NOT reached'} like 1/d: {words}; {dots}."
+    return [*lines, answer(fine, ending, ending)]
 
 
 _TITLE = "The bridge: the limit of Mei and Montanari, reached like 1/d"
-EXPERIMENT = Experiment("bridge", _TITLE, PRESETS, work, data, plot, verdict, place=28)
+_FAULTS = (
+    wrong_work("labels with 30 % more noise", data, work, lambda right: replace(right, noise=1.3 * right.noise)),
+)
+EXPERIMENT = Experiment("bridge", _TITLE, PRESETS, work, data, plot, verdict, place=28, faults=_FAULTS)

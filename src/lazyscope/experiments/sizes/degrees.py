@@ -9,7 +9,7 @@ near to them one is in d = 30.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import split
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_work
 from lazyscope.experiments.sizes.judged import DotSetting, Sizes, judgement, scores
 from lazyscope.problems import HarmonicTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures
@@ -191,8 +192,11 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         places = ", ".join(f"{kappa:g}" for kappa in treads)
         lines.append(f"{panel}: mean distance to the steps at κ = {places}: {told}")
     fine, words = judgement(np.concatenate(everything))
-    return [*lines, f"Theory and simulation {'agree' if fine else 'differ'}: {words}."]
+    return [*lines, answer(fine, f"Theory and simulation agree: {words}.", f"Theory and simulation differ: {words}.")]
 
 
 _TITLE = "The staircase: risk against log n / log d and log N / log d, and its dots in d = 30"
-EXPERIMENT = Experiment("degrees", _TITLE, PRESETS, work, data, plot, verdict, place=26)
+_FAULTS = (
+    wrong_work("a ridge ten times too large", data, work, lambda right: replace(right, ridge=10.0 * right.ridge)),
+)
+EXPERIMENT = Experiment("degrees", _TITLE, PRESETS, work, data, plot, verdict, place=26, faults=_FAULTS)

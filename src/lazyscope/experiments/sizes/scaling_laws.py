@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_work
 from lazyscope.experiments.sizes.judged import judgement, scores
 from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.numerics.ridge import ridge_path
@@ -326,8 +327,12 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     fine, words = judgement(scores(data["dots"]).ravel())
     far = max(off)
     ending = f"the exponent farthest from its proof is off by {far:.3f} ({_TOLERANCE:g} allowed); {words}"
-    return [*lines, f"Scaling laws {'hold' if fine and far <= _TOLERANCE else 'do NOT hold'}: {ending}."]
+    hold = fine and far <= _TOLERANCE
+    return [*lines, answer(hold, f"Scaling laws hold: {ending}.", f"Scaling laws do NOT hold: {ending}.")]
 
 
 _TITLE = "Scaling laws: the risk in the plane of n and N, its exponents, and how to spend nN"
-EXPERIMENT = Experiment("scaling-laws", _TITLE, PRESETS, work, data, plot, verdict, place=27)
+_FAULTS = (
+    wrong_work("labels with three times the noise", data, work, lambda right: replace(right, noise=3.0 * right.noise)),
+)
+EXPERIMENT = Experiment("scaling-laws", _TITLE, PRESETS, work, data, plot, verdict, place=27, faults=_FAULTS)

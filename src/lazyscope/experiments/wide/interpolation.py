@@ -21,6 +21,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, provenance, split
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits.interpolation import neurons, parameters, threshold, unexplained
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.linear.interpolate import KINDS, Kind, features, fitted, trained
@@ -363,14 +364,13 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             z_all = max(z_all, z)
             if not least <= smallest <= (least if kind != "NN" else 1.1 * least + 1.0) or z > _FAR:
                 wrong.append(f"{kind} at n = {n}")
-    if wrong:
-        return [*told, f"Not as counted: {', '.join(wrong)}."]
-    return [
-        *told,
-        f"RF and NT fit from their count of parameters on; below it, within {z_all:.1f} standard errors of √(1 − p/n).",
-        "Trained networks fit within one neuron and 10% of theirs.",
-    ]
+    told.append(f"Below the threshold RF and NT are within {z_all:.1f} standard errors of √(1 − p/n).")
+    as_counted = "RF and NT fit from their count of parameters on, trained networks within a neuron and 10% of theirs."
+    return [*told, answer(not wrong, as_counted, f"Not as counted: {', '.join(wrong)}.")]
 
 
 _TITLE = "The smallest RF, NT and NN that fit n random labels, and what is left below (the same)"
-EXPERIMENT = Experiment("interpolation", _TITLE, PRESETS, work, data, plot, verdict, place=63, report=interpolation)
+_FAULTS = (wrong_rows("labels twice as large as they should be", data, "residual", lambda k, residual: 0.5 * residual),)
+EXPERIMENT = Experiment(
+    "interpolation", _TITLE, PRESETS, work, data, plot, verdict, place=63, report=interpolation, faults=_FAULTS
+)

@@ -19,6 +19,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, grouped, over_draws, provenance
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits import declared
 from lazyscope.limits.flow.curve import flow
 from lazyscope.problems import QuadraticTarget
@@ -316,8 +317,11 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         if abs(float(at.exponent) - declared.LAZINESS) > _TOLERANCE + 2.0 * float(at.exponent_stderr):
             wrong.append(f"the exponent of {name}")
     told = f"Both ends are within {_NEAR:.0%} of NT and NN, every α of its closed form, and laziness falls like 1/α."
-    return [*lines, told if not wrong else f"Not as predicted: {', '.join(wrong)}."]
+    return [*lines, answer(not wrong, told, f"Not as predicted: {', '.join(wrong)}.")]
 
 
 _TITLE = "Risk and laziness against the output scale α, from NT to NN (Thermodynamic limits, Lazy training)"
-EXPERIMENT = Experiment("lazy-to-rich", _TITLE, PRESETS, work, data, plot, verdict, place=61, report=lazy_to_rich)
+_FAULTS = (wrong_rows("a target 5 % too small", data, "risk", lambda k, risk: 1.05**2 * risk),)
+EXPERIMENT = Experiment(
+    "lazy-to-rich", _TITLE, PRESETS, work, data, plot, verdict, place=61, report=lazy_to_rich, faults=_FAULTS
+)

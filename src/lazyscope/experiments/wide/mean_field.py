@@ -20,6 +20,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, computed, exponents, grouped, over_draws, provenance
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits import declared
 from lazyscope.problems import GaussianMixture
 from lazyscope.problems.base import Problem, dimension_of
@@ -382,8 +383,11 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     if slack < -1e-12:
         wrong.append("convexity")
     ending = "Particles come as near as 1/N, the gaps of the best measures close, and mixtures stay below their chord."
-    return [*told, ending if not wrong else f"Not as predicted: {', '.join(wrong)}."]
+    return [*told, answer(not wrong, ending, f"Not as predicted: {', '.join(wrong)}.")]
 
 
 _TITLE = "Particles against the best measure, its duality gap, convexity (the same, Mean field)"
-EXPERIMENT = Experiment("mean-field", _TITLE, PRESETS, work, data, plot, verdict, place=62, report=mean_field)
+_FAULTS = (wrong_rows("a gap that does not close", data, "gap", lambda k, gap: gap + 0.01, seen="the gap of"),)
+EXPERIMENT = Experiment(
+    "mean-field", _TITLE, PRESETS, work, data, plot, verdict, place=62, report=mean_field, faults=_FAULTS
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from lazyscope.experiments.beyond.sample_complexity.numbers import (
 )
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import Fault, answer
 from lazyscope.limits import declared
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.runs.pictures import LOOKS
@@ -181,10 +182,9 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     missed = int(sum(int(np.sum(data[panel].missed)) for panel in ("xor", "monomial")))
     if missed:
         lines.append(f"{missed} data sets did not reach the level.")
-    if short:
-        return [*lines, f"Not separated by {_GAP:g} on 2-XOR: {', '.join(short)}."]
     told = ", ".join(f"{gained:.2f} [{low:.2f}, {high:.2f}]" for gained, low, high in gains.values())
-    return [*lines, f"2-XOR: exponents smaller than the NTK's by {told}: at least {_GAP:g}."]
+    separated = f"2-XOR: exponents smaller than the NTK's by {told}: at least {_GAP:g}."
+    return [*lines, answer(not short, separated, f"Not separated by {_GAP:g} on 2-XOR: {', '.join(short)}.")]
 
 
 def _head(panel: xr.Dataset) -> str:
@@ -198,9 +198,25 @@ def _line(panel: xr.Dataset, name: str) -> str:
     return f"{name:<20}{numbers}{interval:>22}{gain(panel, name)[0]:>7.2f}"
 
 
+def _needing(preset: SampleComplexityPreset, power: Callable[[str], float]) -> list[Row]:
+    """Return the rows of learners that reach the level at n = 4dᵖ exactly."""
+    rows = []
+    for draw in work(preset):
+        n = 4.0 * draw.problem.d ** power(draw.learner)
+        rows.append({"samples": np.array([0.5 * n, n]), "error": np.array([2.0 * draw.level, draw.level])})
+    return rows
+
+
 _TITLE = "Samples needed against d: kernels, the quadratic model and networks (the same, §5.2)"
+_FAULTS = (
+    Fault(
+        "a quadratic model that needs as many samples as the kernel",
+        lambda preset, rows: data(preset, _needing(preset, lambda learner: 2.0)),
+        right=lambda preset, rows: data(preset, _needing(preset, lambda learner: 2.0 if learner == "NTK" else 1.0)),
+    ),
+)
 EXPERIMENT = Experiment(
-    "sample-complexity", _TITLE, PRESETS, work, data, plot, verdict, place=35, report=sample_complexity
+    "sample-complexity", _TITLE, PRESETS, work, data, plot, verdict, place=35, report=sample_complexity, faults=_FAULTS
 )
 
 STATEMENTS = (
