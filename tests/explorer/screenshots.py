@@ -12,11 +12,11 @@ from conftest import chromium, explore
 FOLDER = Path(__file__).parents[2] / "docs" / "images"
 DESK, PROJECTOR, PHONE = (1280, 720), (1920, 1080), (390, 844)
 SHOTS = [
-    ("lazy-or-not", "#quadratic?dots=true", DESK, "light"),
+    ("lazy-or-not", "#quadratic?d=60&draws=4&dots=true", DESK, "light"),
     ("directions", "#directions?dots=true", DESK, "light"),
-    ("training", "#training?dots=true", DESK, "light"),
-    ("committee", "#training?target=committee&time=30&runs=8&dots=true", DESK, "dark"),
-    ("lazy-to-rich", "#rich?d=30&dots=true", DESK, "light"),
+    ("training", "#training?runs=3&step=0.004&dots=true", DESK, "light"),
+    ("committee", "#training?target=committee&time=30&runs=4&dots=true", DESK, "dark"),
+    ("lazy-to-rich", "#rich?d=20&dots=true", DESK, "light"),
     ("mixture", "#mixture?levels=0,0,0,0.5,0.5,1,2,3&dots=true", DESK, "dark"),
     ("double-descent", "#descent?dots=true", DESK, "light"),
     ("any-degree", "#degrees?dots=true", DESK, "light"),

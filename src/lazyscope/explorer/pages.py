@@ -22,6 +22,7 @@ MODULES = (
     "chart.js",
     "heat.js",
     "look.js",
+    "tour.js",
     "downloads.js",
     "dots.js",
     "app.js",

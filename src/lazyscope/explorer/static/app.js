@@ -9,6 +9,7 @@ import { atMoment, showHeat } from "./heat.js";
 import { startLook } from "./look.js";
 import { source } from "./source.js";
 import { bring, learn, takesFiles } from "./tables.js";
+import { startTour } from "./tour.js";
 
 const PATIENCE = 400; // milliseconds without an answer after which the page says that it computes
 const COMPUTING = "Computing …";
@@ -286,6 +287,7 @@ async function start() {
   new ResizeObserver(resize).observe(byId("chart"));
   addEventListener("pagehide", () => dots.stop()); // the server notices by itself; this is sooner
   globalThis.lazyscope = { latencies, csv: () => (answer ? csvText(answer, dots.list, dots.again) : "") };
+  startTour();
   open(location.href);
 }
 
