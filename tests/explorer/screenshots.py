@@ -16,7 +16,7 @@ SHOTS = [
     ("directions", "#directions?dots=true", DESK, "light"),
     ("training", "#training?runs=3&step=0.004&dots=true", DESK, "light"),
     ("committee", "#training?target=committee&time=30&runs=4&dots=true", DESK, "dark"),
-    ("lazy-to-rich", "#rich?d=20&dots=true", DESK, "light"),
+    ("lazy-to-rich", "#rich?scale=10", DESK, "light"),
     ("mixture", "#mixture?levels=0,0,0,0.5,0.5,1,2,3&dots=true", DESK, "dark"),
     ("double-descent", "#descent?dots=true", DESK, "light"),
     ("any-degree", "#degrees?dots=true", DESK, "light"),

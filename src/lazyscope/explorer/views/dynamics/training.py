@@ -31,7 +31,6 @@ from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
 
 FIRST, LAST, POINTS = 0.05, 150.0, 60
 """Times of the lines."""
-_DRAWS = 4  # of the weights, of lines and dots alike
 _BATCH, _UNTIL = 50, 30.0  # of SGD: samples a step, and when it stops
 _SHOWN = 15  # dots of a trace
 _DIRECTIONS = 8  # columns of the heat map
@@ -44,7 +43,7 @@ FLOW = {
     "citations": ["ghorbani2019limitations"],
     "assumptions": [
         "σ(u) = u², n = ∞",
-        "NN: typical weights, N, d → ∞ at this N/d; RF and NT: means over drawn weights",
+        "NN: typical weights, N, d → ∞ at this N/d; RF and NT: means over the weights of the runs",
     ],
     "erratum": "",
 }
@@ -84,7 +83,15 @@ class TrainingState(State):
         group="dots",
         when=_QUADRATIC,
     )
-    runs: int = slider(4, 2, 10, "Runs of SGD", "Independent: weights and data.", step=1, group="dots")
+    runs: int = slider(
+        4,
+        2,
+        10,
+        "Runs of SGD",
+        "Independent, in weights and data; RF and NT are means over these weights.",
+        step=1,
+        group="dots",
+    )
     seed: int = seed_field()
 
 
@@ -93,7 +100,7 @@ def _regimes() -> dict[str, tuple[str, RandomFeatures | NeuralTangent | Trained]
 
 
 @lru_cache(maxsize=64)
-def _flows(levels: str, d: int, N: int, seed: int) -> dict[str, tuple[FloatArray, FloatArray | None]]:
+def _flows(levels: str, d: int, N: int, runs: int, seed: int) -> dict[str, tuple[FloatArray, FloatArray | None]]:
     """Return the risk of each regime along time, and what NN has learnt of each direction."""
     from lazyscope.limits.flow.curve import flow
 
@@ -104,7 +111,7 @@ def _flows(levels: str, d: int, N: int, seed: int) -> dict[str, tuple[FloatArray
             path = flow(problem, regime, width=N, times=times, weights="typical")
             found[name] = path.risk.values, path.learned.values
         else:
-            seeds = (own_seed(seed, k) for k in range(_DRAWS))
+            seeds = (own_seed(seed, k) for k in range(runs))
             risks = [flow(problem, regime, width=N, times=times, seed=one).risk.values for one in seeds]
             found[name] = np.mean(risks, axis=0), None
     return found
@@ -127,7 +134,7 @@ def lines(state: TrainingState) -> dict[str, Any]:
     here, N = nature(state.levels, state.d), _width(state)
     x = axis("t, sum of the step sizes", log=True, range_=(FIRST, LAST))
     picture = Picture(f"{here.problem}; N = {N}", x, [axis("risk (best constant: 1)", range_=(-0.02, 1.08))])
-    flows, grid = _flows(state.levels, state.d, N, state.seed), _grid()
+    flows, grid = _flows(state.levels, state.d, N, state.runs, state.seed), _grid()
     for name, (role, _) in _regimes().items():
         picture.line(name, role, grid.values, flows[name][0], FLOW)
     learned = flows["NN"][1]
@@ -138,18 +145,18 @@ def lines(state: TrainingState) -> dict[str, Any]:
     title = "Share that NN has learnt of eigendirections of B"
     picture.moment(state.time, title, grid.values, ["learnt"], columns, learned[:, None, some])
     python = ["import numpy as np", "import lazyscope as ls", "", *here.python, f"t = {grid.python}"]
-    python += ["lines = {", *(f"    {name!r}: {_source(name, N, state.seed)}," for name in flows), "}"]
+    python += ["lines = {", *(f"    {name!r}: {_source(name, N, state)}," for name in flows), "}"]
     python += ["for name, line in lines.items():", "    print(name, line.round(4))"]
-    regimes = [f"print({name!r}, {_source(name, N, state.seed)})" for name in flows]
+    regimes = [f"print({name!r}, {_source(name, N, state)})" for name in flows]
     command = saved("; ".join([*here.python, f"t = {grid.python}", *regimes]))
     return picture.answer("training", state, command, lines_of(python))
 
 
-def _source(name: str, N: int, seed: int) -> str:
+def _source(name: str, N: int, state: TrainingState) -> str:
     regime = _regimes()[name][1]
     if isinstance(regime, Trained):
         return f'ls.flow(problem, {written(regime)}, width={N}, times=t, weights="typical").risk.values'
-    seeds = [own_seed(seed, k) for k in range(_DRAWS)]
+    seeds = [own_seed(state.seed, k) for k in range(state.runs)]
     one = f"ls.flow(problem, {written(regime)}, width={N}, times=t, seed=s).risk.values"
     return f"np.mean([{one} for s in {seeds}], axis=0)"
 
