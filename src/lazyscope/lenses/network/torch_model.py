@@ -154,6 +154,25 @@ class TorchModel:
             parts = [_numpy(self._function(x[rows])(parameters)) for rows in self._rows(x)]
         return np.concatenate(parts)
 
+    def features(self, theta: FloatArray, x: Any) -> list[FloatArray]:
+        """Return the outputs of every layer with parameters of its own but the last, on x."""
+        seen: list[FloatArray] = []
+        layers = [part for part in self.module.modules() if any(True for _ in part.parameters(recurse=False))]
+
+        def keep(_: Any, __: Any, out: Any) -> None:
+            out = output_of(out)
+            if isinstance(out, self.torch.Tensor):
+                seen.append(_numpy(out))
+
+        hooks = [layer.register_forward_hook(keep) for layer in layers]
+        try:
+            with self._still(), self.torch.no_grad():
+                self._function(x)(self._named(theta))
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return seen[:-1]
+
     def pieces(self, theta: FloatArray, delta: FloatArray, x: Any, order: int) -> Sequence[FloatArray]:
         """Taylor pieces along δ, orders 0 … order; order j costs 2ʲ forward passes."""
         parameters, direction = self._named(theta), self._named(delta)
