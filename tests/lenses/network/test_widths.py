@@ -40,8 +40,8 @@ def gradient_descent(rate, steps):
 
 
 # f = N^{−p}Σ aσ(w·x), step η: ∂f/∂w = N^{−p}a, so that Δh = η N^{−p}; ∂f/∂a = N^{−p}σ, so that Δf = N·N^{−2p}η.
-# NTK p = ½, η = O(1): Δh = N^{−½}, Δf = O(1), ΔK = 1/N. Mean field p = 1, η = O(N): Δh = O(1), Δf = O(1). Standard: a ~ N^{−½} as
-# PyTorch has it, which is p = ½ with a's of its own size: ∂f/∂a = σ, Δf = Nη in one step, Δh = N^{−½}η.
+# NTK p = ½, η = O(1): Δh = N^{−½}, Δf = O(1), ΔK = 1/N. Mean field p = 1, η = O(N): Δh = O(1), Δf = O(1). Standard:
+# a ~ N^{−½} as PyTorch has it, which is p = ½ with a's of its own size: ∂f/∂a = σ, Δf = Nη in one step, Δh = N^{−½}η.
 def test_ntk_is_lazy():
     found = ls.lens_widths(lambda N: TwoLayer(N, 0.5), WIDTHS, gradient_descent(lambda N: 0.1, 10), X, seeds=8)
     assert found.kind == "lazy" and found.verdict.startswith("Lazy: the wider, the less features change")

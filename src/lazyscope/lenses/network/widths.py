@@ -6,8 +6,8 @@ Of each width N the same is measured on the same inputs, before and after traini
     Δf  the change of the outputs, root mean square,                                   Δf ∝ N^b,
     ΔK  ‖K − K₀‖/‖K₀‖ of the tangent kernel,                                           ΔK ∝ N^c.
 
-In the NTK parametrisation features move by N^{−1/2}, and the kernel of two layers by 1/N, as its neurons move with random
-signs, while outputs move by O(1): lazy. In the mean-field or maximal-update parametrisation all three stay O(1):
+In the NTK parametrisation features move by N^{−1/2}, and the kernel of two layers by 1/N, as its neurons move with
+random signs, while outputs move by O(1): lazy. In the mean-field or maximal-update parametrisation all three stay O(1):
 features are learnt at any width (Yang & Hu 2021). An exponent above zero means that something grows without bound:
 unstable. Exponents are slopes of least squares on logarithmic axes; their errors come from the scatter over seeds and
 widths about the line.
