@@ -76,7 +76,7 @@ def two_layer_regressor(repeats: int = 3, epochs: int = 10) -> Iterable[Figure]:
                 return model.fit(X[:n], y[:n])
 
         def ours(iterations: int, N: int = N, fit: Any = fit) -> Any:
-            return fit(TwoLayerRegressor(N, max_iter=iterations, **common))
+            return fit(TwoLayerRegressor(N, max_iter=iterations, weight_decay=1e-4, **common))
 
         def theirs(iterations: int, N: int = N, fit: Any = fit) -> Any:
             return fit(MLPRegressor(hidden_layer_sizes=(N,), max_iter=iterations, **common))

@@ -11,7 +11,7 @@ import xarray as xr
 
 import lazyscope as ls
 
-from .conftest import run
+from .conftest import refused, run
 
 TARGET = ls.QuadraticTarget.exponential(12)
 
@@ -202,3 +202,19 @@ def test_mistakes_are_one_line_and_exit_code_two(here, args, word):
     assert result.stdout == "" and re.fullmatch(r"lazyscope: error: [^\n]+\n", result.stderr)
     assert word in result.stderr
     assert list(here.iterdir()) == []
+
+
+def test_lazy_regimes_at_several_sizes_stand_side_by_side():
+    """RF and NT of a function of a few directions by ridge regression: a line for each size and regime."""
+    ask = ("--link", "relu", "--d", 30, "--method", "ridge", "--regime", "rf,nt", "--activation", "relu")
+    told = run("limit", "multi-index", *ask, "--width", "inf", "--samples", "30,300").stdout
+    assert told.count("RF, σ = relu") >= 2 and told.count("NT, σ = relu") >= 2
+
+
+def test_one_giant_step_on_the_command_line():
+    """All three verbs know it: two answer, and the limit is refused in a line."""
+    ask = ("multi-index", "--link", "relu", "--d", 20, "--regime", "gs")
+    assert "one gradient step" in run("exact", *ask, "--width", "10,20").stdout
+    told = run("simulate", *ask, "--width", 10, "--samples", 100, "--giant-samples", 80).stdout
+    assert "step 1 on 80 samples" in told
+    assert "Ba et al. 2022" in refused("limit", *ask)

@@ -146,7 +146,10 @@ def test_classes_grids_and_sparse_input():
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"solver": "lu"}, "solver parameter of NeuralTangentRegressor must be one of auto, primal, direct, cg"),
+        (
+            {"solver": "lu"},
+            "solver parameter of NeuralTangentRegressor must be one of auto, primal, direct, cholesky, cg",
+        ),
         ({"tol": 0.0}, "tol parameter .* must be positive"),
         ({"max_iter": 0}, "max_iter parameter .* whole number"),
         ({"activation": "step"}, "activation parameter .* built on"),
@@ -157,3 +160,41 @@ def test_bad_parameters_are_refused_in_one_line(parameters, said):
     X, y = problem(n=20)
     with pytest.raises(InvalidParameter, match=said):
         NeuralTangentRegressor(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_route_by_cholesky_is_the_direct_one(weighted):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1100, 6))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(1100)
+    v = rng.integers(1, 3, 1100).astype(float) if weighted else None
+    routes = {
+        solver: NeuralTangentRegressor(300, ridge=1e-3, solver=solver, random_state=0).fit(X, y, sample_weight=v)
+        for solver in ("direct", "cholesky")
+    }
+    direct, cholesky = routes["direct"], routes["cholesky"]
+    np.testing.assert_allclose(cholesky.predict(X), direct.predict(X), rtol=1e-8, atol=1e-8)
+    # the trace is estimated by eight probes of ±1: variance 2·Σ_{i≠j} H_ij² ≤ 2·tr H², and tr H² ≤ tr H
+    allowed = 4.0 * np.sqrt(2.0 * direct.freedom_[0] / 8)
+    assert abs(cholesky.freedom_[0] - direct.freedom_[0]) < allowed
+
+
+def test_the_search_for_a_ridge_ends_near_the_best():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((1300, 8))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.standard_normal(1300)
+    direct, found = (
+        NeuralTangentRegressor(200, solver=solver, random_state=0).fit(X, y) for solver in ("direct", "cholesky")
+    )
+    lowest = float(np.min(direct.gcv_))
+    there = float(np.exp(np.interp(np.log(found.ridge_), np.log(direct.ridges_), np.log(direct.gcv_))))
+    assert there < 1.02 * lowest and found.n_iter_ <= 8
+
+
+def test_conjugate_gradients_tell_the_freedom_of_one_ridge():
+    X = np.random.default_rng(0).standard_normal((300, 4))
+    direct, cg = (
+        NeuralTangentRegressor(100, ridge=1e-2, solver=solver, random_state=0).fit(X, X[:, 0])
+        for solver in ("direct", "cg")
+    )
+    assert abs(cg.freedom_[0] - direct.freedom_[0]) < 4.0 * np.sqrt(2.0 * direct.freedom_[0] / 8)

@@ -114,6 +114,7 @@ def test_grids_and_pipelines():
         ({"solver": "lbfgs"}, "solver parameter of TwoLayerRegressor must be one of adam, sgd"),
         ({"schedule": "exp"}, "schedule parameter .* constant, linear, cosine"),
         ({"learning_rate": 0.0}, "learning_rate parameter .* must be positive"),
+        ({"weight_decay": "some"}, 'weight_decay parameter .* must be "auto" or a number'),
         ({"weight_decay": -1.0}, "weight_decay parameter .* must be zero or positive"),
         ({"momentum": 1.0}, "momentum parameter .* below 1"),
         ({"batch_size": 0}, "batch_size parameter .* whole number"),
@@ -129,3 +130,32 @@ def test_bad_parameters_are_refused_in_one_line(parameters, said):
     with pytest.raises(InvalidParameter, match=said) as caught:
         TwoLayerRegressor(**parameters).fit(X, y)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:TwoLayerRegressor stopped after max_iter")
+def test_weight_decay_and_epochs_are_chosen_on_samples_held_out():
+    """On noise with a little signal, and more neurons than samples, the defaults must not fit the noise."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1200, 10))
+    signal = X[:, 0]
+    y = signal + 2.0 * rng.standard_normal(1200)
+    chosen, driven = (
+        TwoLayerRegressor(100, weight_decay=decay, random_state=0, tol=0.0).fit(X[:200], y[:200])
+        for decay in ("auto", 1e-4)
+    )
+    errors = [np.mean((model.predict(X[200:]) - signal[200:]) ** 2) for model in (chosen, driven)]
+    assert errors[0] < 0.5 * errors[1]
+    assert chosen.weight_decay_ in (1e-4, 1e-2, 1e-1) and chosen.n_iter_ < driven.n_iter_
+    assert int(np.argmin(chosen.validation_curve_)) + 1 == chosen.n_iter_ == len(chosen.loss_curve_)
+
+
+@pytest.mark.filterwarnings("ignore:TwoLayerRegressor stopped after max_iter")
+def test_where_nothing_is_chosen_the_decay_is_the_smallest():
+    """With few samples, a schedule, or early stopping, nothing is chosen; the result is that of the number given."""
+    X, y = np.random.default_rng(0).standard_normal((80, 3)), np.arange(80.0)
+    for rows, options in ((39, {}), (80, {"schedule": "cosine"}), (80, {"early_stopping": True})):
+        auto, given = (
+            TwoLayerRegressor(10, weight_decay=decay, max_iter=5, random_state=0, **options).fit(X[:rows], y[:rows])
+            for decay in ("auto", 1e-4)
+        )
+        assert np.array_equal(auto.predict(X), given.predict(X)) and auto.weight_decay_ == 1e-4

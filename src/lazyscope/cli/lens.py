@@ -15,6 +15,8 @@ from lazyscope.cli.terminal import console, progress_bar, table, with_error
 from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from lazyscope.lenses.data.lens import DataLens
 
 _EXAMPLES = ("diabetes", "digits", "breast_cancer")
@@ -27,7 +29,7 @@ _EXAMPLES = ("diabetes", "digits", "breast_cancer")
 @click.option(
     "--task", type=click.Choice(["regression", "classification"]), help="What the target is; guessed if left out."
 )
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Columns to leave out, with commas; may be repeated.")
 @click.option("--widths", default="32,128,512", show_default=True, help="Numbers of neurons, with commas.")
 @click.option("--folds", type=int, default=5, show_default=True, help="Folds of the cross-validation.")
 @click.option("--budget", default="2m", show_default=True, help="Time to use at most: 90s, 5m, 1h.")
@@ -80,24 +82,35 @@ def _write(path: Path, found: DataLens) -> None:
     click.echo(f"wrote {path}", err=True)
 
 
-def _show(found: DataLens) -> None:
-    """Print the table of errors, the quadratic part, and the verdict."""
-    out = console()
-    out.print(found.about, soft_wrap=True)
+def _grid(found: DataLens) -> Table:
+    """Return the errors: a row for each regime, and one for boosted trees, which have no width."""
+    from lazyscope.lenses.data.regimes import REFERENCE
+
     cells = found.measured.at(found.samples)
     widths = sorted({cell.width for line in cells.values() for cell in line})
     grid = table("regime", *(f"N = {width}" for width in widths), left=1)
     for name in (name for name in found.names if name in cells):
         means = {cell.width: found.measured.mean(cell) for cell in cells[name]}
         grid.add_row(f"{name}, {found.names[name]}", *(with_error(*means[w], 4) if w in means else "—" for w in widths))
-    out.print(grid)
-    out.print(f"{found.error_name}; the best constant has {found.measured.baseline.mean():.4f}.", soft_wrap=True)
+    trees = found.measured.reference
+    if trees is not None:
+        told = with_error(*found.measured.mean(trees), 4)
+        grid.add_row(f"{REFERENCE}, for reference (no width)", *(told if w == found.middle else "" for w in widths))
+    return grid
+
+
+def _show(found: DataLens) -> None:
+    """Print the table of errors, the quadratic part, and the verdict."""
+    out = console()
+    out.print(found.about, soft_wrap=True)
+    if found.samples:
+        out.print(_grid(found))
+        best = f"the best constant has {found.measured.baseline.mean():.4f}"
+        out.print(f"{found.error_name}; {best}; {found.samples:,} training rows in each fold.", soft_wrap=True)
     if found.part is not None:
-        part = found.part
-        out.print(
-            f"Variance: {part.linear:.0%} linear, {part.quadratic:.0%} quadratic, {part.rest:.0%} noise or higher.",
-            soft_wrap=True,
-        )
+        from lazyscope.lenses.data.verdict import shares
+
+        out.print(f"Of the variance, {shares(found.part)}.", soft_wrap=True)
     for note in found.notes:
         out.print(f"Note: {note}.", soft_wrap=True)
     out.print(found.verdict, soft_wrap=True)

@@ -170,7 +170,8 @@ def _joined(results: list[xr.Dataset]) -> xr.Dataset:
     names = [result.attrs["regime"] for result in results]
     whole = xr.concat([result[shared] for result in results], dim="regime", combine_attrs="drop_conflicts")
     samples = json.loads(results[0].attrs["arguments"]).get("samples")
-    told = {"regime": "; ".join(names) if samples is None else f"n = {samples:,}", "label": "regimes"}
+    one = isinstance(samples, (int, float))  # several are a column of their own
+    told = {"regime": f"n = {samples:,}" if one else "; ".join(names), "label": "regimes"}
     for name, between in (("claim", ","), ("theorem", "; "), ("citations", ",")):
         told[name] = between.join(dict.fromkeys(key for result in results for key in result.attrs[name].split(between)))
     return whole.assign_coords(regime=names).assign_attrs(**told)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
+from lazyscope.estimators.probabilities import probabilities, temperature
 
 
 def classes_of(y: Any, owner: str) -> Any:
@@ -52,12 +53,10 @@ class LabelledMixin(ClassifierMixin):
     classes_: Any
     _values: Callable[[Any], FloatArray]
 
-    def _labelled(self, X: Any, y: Any, *, reset: bool = True, classes: Any = None, sparse: bool = True) -> Any:
+    def _labelled(self, X: Any, y: Any, *, reset: bool = True, classes: Any = None) -> Any:
         """Check X and y, set `classes_`, and return X with the index of each label's class."""
         owner = type(self).__name__
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr" if sparse else False, dtype=[np.float64, np.float32], reset=reset
-        )
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset)
         if classes is not None:
             self.classes_ = classes_of(classes, owner)
         elif reset:
@@ -82,3 +81,26 @@ class LabelledMixin(ClassifierMixin):
         """Return the class of the largest score."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else np.argmax(scores, axis=1)]
+
+
+class ProbabilityMixin(LabelledMixin):
+    """A classifier with calibrated probabilities; `fit` calls `_calibrate` with scores that the fit has not seen."""
+
+    temperature_: float | None
+
+    def _calibrate(self, scores: FloatArray | None, indices: Any, weights: FloatArray | None) -> None:
+        """Choose `temperature_`; None where there is nothing to choose it by."""
+        self.temperature_ = None if scores is None else temperature(scores, indices, weights)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, (n, k), calibrated as `estimators.probabilities` says."""
+        values = self._values(X)
+        if self.temperature_ is None:
+            must = "be positive for predict_proba: a fit that interpolates leaves nothing to calibrate by"
+            advice = 'Pass ridge="auto", or use sklearn.calibration.CalibratedClassifierCV.'
+            raise InvalidParameter.of(type(self).__name__, "ridge", must, "a fit without residuals", advice)
+        return probabilities(values, self.temperature_)
+
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithm of `predict_proba`."""
+        return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(float).tiny)))

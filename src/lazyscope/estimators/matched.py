@@ -61,25 +61,26 @@ class MatchedPairs:
         return np.asarray(self.signs @ total)
 
     def train(
-        self, X: FloatArray, y: FloatArray, protocol: NoisySGD, rng: np.random.Generator
+        self, X: FloatArray, y: FloatArray, v: FloatArray, protocol: NoisySGD, rng: np.random.Generator
     ) -> tuple[Array, FloatArray]:
-        """Return w, (m/2, d), and the loss of each step; 8·batch·m·d flops a step."""
+        """Return w, (m/2, d), and the loss of each step, weights v of mean one; 8·batch·m·d flops a step."""
         model, n = self.model.in_precision(np.float32), len(X)
         shuffled = rng.permutation(n)
-        X, y = X[shuffled].astype(np.float32), y[shuffled]
+        X, y, v = X[shuffled].astype(np.float32), y[shuffled], v[shuffled]
         loss, signs, pairs = as_loss(protocol.loss or "square", "NoisySGD"), self.signs.astype(np.float32), model.m // 2
         U = model.W0[:pairs] @ X.T
 
         def gradient(w: Array, part: slice) -> tuple[Array, float]:
-            v = w @ X[part].T
-            f, slopes = np.zeros(v.shape[1]), np.zeros_like(v)
+            moved = w @ X[part].T
+            f, slopes = np.zeros(moved.shape[1]), np.zeros_like(moved)
             for sign in (1, -1):
                 z = self.pair.draw(pairs, sign, rng).astype(np.float32)[:, None]
-                value, slope = taylor_coefficients(model.sigma, U[:, part] + z * v, 1)
+                value, slope = taylor_coefficients(model.sigma, U[:, part] + z * moved, 1)
                 f += sign * (signs @ value)
                 slopes += sign * z * slope
-            total = (slopes * signs[:, None] * loss.slope(y[part], f).astype(np.float32)) @ X[part] / v.shape[1]
-            return total, float(np.mean(loss.value(y[part], f)))
+            g = (v[part] * loss.slope(y[part], f)).astype(np.float32)
+            total = (slopes * signs[:, None] * g) @ X[part] / len(g)
+            return total, float(np.mean(v[part] * loss.value(y[part], f)))
 
         smaller = f"learning_rate than {protocol.step_size:g}"
         return noisy_sgd(model, pairs, self.pair.k, n, gradient, protocol, rng, smaller)

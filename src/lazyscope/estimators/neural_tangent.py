@@ -13,12 +13,23 @@ import numpy as np
 from lazyscope.checks import FloatArray, real_number, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.estimators.base import NeuronsOnRows, blocks, generator, input_scale, ridges_of, sample_weights
-from lazyscope.estimators.labels import LabelledMixin, signs
+from lazyscope.estimators.labels import ProbabilityMixin, signs
+from lazyscope.estimators.probabilities import left_out
 from lazyscope.estimators.tangent import Tangent
-from lazyscope.estimators.tangent_ridge import FEW, TangentFit, cg_fit, direct_fit, primal_fit
+from lazyscope.estimators.tangent_ridge import (
+    FEW,
+    MANY,
+    MOST_TRIED,
+    PILOT,
+    TangentFit,
+    cg_fit,
+    cholesky_fit,
+    direct_fit,
+    primal_fit,
+)
 from lazyscope.estimators.targets import TargetsMixin
 
-_SOLVERS = ("auto", "primal", "direct", "cg")
+_SOLVERS = ("auto", "primal", "direct", "cholesky", "cg")
 
 
 class _NeuralTangent(NeuronsOnRows):
@@ -66,11 +77,15 @@ class _NeuralTangent(NeuronsOnRows):
         (n, d), N, constant = X.shape, self.layer_.width, bool(self.fit_intercept)
         solver = self.solver
         if solver == "auto":
-            solver = "primal" if N * (d + 1) < min(n, FEW) else "direct" if n <= FEW else "cg"
+            solver = _cheapest(n, N * (d + 1), 1 if ridges is None else len(ridges))
         if solver == "primal":
             self._keep(primal_fit(self._parts(X, Y, v), ridges, constant))
         elif solver == "direct":
             self._keep(direct_fit(self._tangent(X), Y, v, ridges, constant))
+        elif solver == "cholesky":
+            tangent, rng = self._tangent(X), generator(self.random_state, N, d, 2)
+            pilot = Tangent(tangent.S[:PILOT], tangent.X[:PILOT])
+            self._keep(cholesky_fit(tangent, Y, v, ridges, constant, pilot, rng, owner))
         else:
             rng = generator(self.random_state, N, d, 2)
             self._keep(cg_fit(self._tangent(X), Y, v, ridges, constant, tol, max_iter, rng, owner))
@@ -87,7 +102,7 @@ class _NeuralTangent(NeuronsOnRows):
         path = fit.path
         self.ridges_, self.gcv_, self.freedom_ = path.ridges, path.gcv, path.freedom
         self.ridge_, self.n_iter_ = float(path.ridges[path.best]), fit.steps
-        self._V, self._constants = fit.V, fit.constants
+        self._V, self._constants, self._best = fit.V, fit.constants, path.best
 
     def _values(self, X: Any) -> FloatArray:
         X = self._inputs(X).astype(np.float64, copy=False)
@@ -96,6 +111,15 @@ class _NeuralTangent(NeuronsOnRows):
             tangent = self._tangent(X[part])
             parts.append(np.stack([tangent.forward(V) for V in self._V], axis=1))
         return np.asarray(np.concatenate(parts) + self._constants)
+
+
+def _cheapest(n: int, parameters: int, ridges: int) -> str:
+    """Return the route for so many samples, parameters and candidates (one stands for a search by itself)."""
+    if parameters < min(n, 3 * FEW):
+        return "primal"
+    if n <= FEW:
+        return "direct"
+    return "cholesky" if n <= MANY and ridges <= MOST_TRIED else "cg"
 
 
 class NeuralTangentRegressor(TargetsMixin, _NeuralTangent):
@@ -111,9 +135,10 @@ class NeuralTangentRegressor(TargetsMixin, _NeuralTangent):
         σ, with a derivative.
     ridge : "auto", float or sequence of float
         λ, or candidates from which generalised cross-validation picks without refitting.
-    solver : "auto", "primal", "direct" or "cg"
-        By the Gram matrix of the parameters, by that of the samples, or by conjugate gradients on products with it;
-        "auto" is the first where there are fewer parameters than samples, the second up to 6000 samples.
+    solver : "auto", "primal", "direct", "cholesky" or "cg"
+        By the Gram matrix of the parameters; by that of the samples, reduced once for all ridges; by a Cholesky
+        decomposition of it for each ridge that is tried; or by conjugate gradients on products with it. "auto" is the
+        first where there are fewer parameters than samples, the second up to 2,000 samples, the third up to 12,000.
     tol, max_iter : float, int
         Relative residual at which conjugate gradients stop, and their most steps.
     scale, bias : see `RandomFeatureMap`
@@ -159,10 +184,11 @@ class NeuralTangentRegressor(TargetsMixin, _NeuralTangent):
         return float(self._constants[0]) if self._one_target else self._constants
 
 
-class NeuralTangentClassifier(LabelledMixin, _NeuralTangent):
+class NeuralTangentClassifier(ProbabilityMixin, _NeuralTangent):
     """Classes by ridge regression of ±1 on the tangent model, each class against the rest.
 
-    Parameters and attributes are those of `NeuralTangentRegressor`, and `classes_`.
+    Parameters and attributes are those of `NeuralTangentRegressor`, and `classes_`. `predict_proba` is calibrated on
+    the scores of samples left out (`temperature_`).
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.pipeline import make_pipeline
@@ -177,7 +203,10 @@ class NeuralTangentClassifier(LabelledMixin, _NeuralTangent):
         """Draw the neurons and fit."""
         X, indices = self._labelled(X, y)
         v = sample_weights(sample_weight, X, type(self).__name__)
-        self._fit_tangent(X, signs(indices, len(self.classes_)), v)
+        Y = signs(indices, len(self.classes_))
+        self._fit_tangent(X, Y, v)
+        n = len(Y) if v is None else float(v.sum())
+        self._calibrate(left_out(self._values(X), Y, float(self.freedom_[self._best]), n), indices, v)
         return self
 
     @property

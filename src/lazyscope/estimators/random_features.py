@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
 from lazyscope.estimators.base import sample_weights
-from lazyscope.estimators.labels import LabelledMixin, signs
+from lazyscope.estimators.labels import ProbabilityMixin, signs
+from lazyscope.estimators.probabilities import left_out
 from lazyscope.estimators.second_layer import SecondLayer, in_doubles
 from lazyscope.estimators.targets import TargetsMixin
 
@@ -93,7 +95,11 @@ class RandomFeaturesRegressor(TargetsMixin, SecondLayer):
         return float(c[0]) if self._one_target else c
 
 
-class RandomFeaturesClassifier(LabelledMixin, SecondLayer):
+def _by_ridge(model: Any) -> bool:
+    return bool(model.method != "margin")
+
+
+class RandomFeaturesClassifier(ProbabilityMixin, SecondLayer):
     """Classes by random features: ridge regression on ±1, each class against the rest, or the widest margin.
 
     Parameters are those of `RandomFeaturesRegressor`, and
@@ -103,6 +109,8 @@ class RandomFeaturesClassifier(LabelledMixin, SecondLayer):
         needs classes that the features separate; the ridge plays no part in it, nor do weights other than zero.
 
     Attributes are those of `RandomFeaturesRegressor`, and `classes_`; with method="margin", `margin_` for each of them.
+    `predict_proba` is calibrated on the scores of samples left out (`temperature_`), after `partial_fit` on those of
+    the last call; with method="margin" there is none.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.pipeline import make_pipeline
@@ -147,6 +155,7 @@ class RandomFeaturesClassifier(LabelledMixin, SecondLayer):
         Y = signs(indices, len(self.classes_))
         if self.method == "ridge":
             self._fit_ridge(X, Y, v)
+            self._calibrate(self._left_out(X, Y, len(Y) if v is None else float(v.sum())), indices, v)
         else:
             self._fit_margin(X, Y, v)
         return self
@@ -175,8 +184,24 @@ class RandomFeaturesClassifier(LabelledMixin, SecondLayer):
         if self.method != "ridge":
             raise InvalidParameter.of(owner, "method", 'be "ridge" for partial_fit', repr(self.method))
         X, indices = self._labelled_part(X, y, classes, first)
-        self._add(X, signs(indices, len(self.classes_)), sample_weights(sample_weight, X, owner))
+        Y, v = signs(indices, len(self.classes_)), sample_weights(sample_weight, X, owner)
+        self._add(X, Y, v)
+        self._calibrate(self._left_out(X, Y, self._moments.n), indices, v)
         return self
+
+    def _left_out(self, X: Any, Y: FloatArray, n: float) -> FloatArray | None:
+        """Return the scores of samples as if each had been left out, of n in all."""
+        return left_out(self._values(X), Y, float(self.freedom_[self._best]), n)
+
+    @available_if(_by_ridge)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class, (n, k); not of the largest margin, which is no regression."""
+        return super().predict_proba(X)
+
+    @available_if(_by_ridge)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithm of `predict_proba`."""
+        return super().predict_log_proba(X)
 
     @property
     def coef_(self) -> FloatArray:

@@ -18,11 +18,11 @@ class TargetsMixin(RegressorMixin, MultiOutputMixin):
     _one_target: bool
 
     def _checked(
-        self, X: Any, y: Any, weight: Any, *, reset: bool = True, least: int = 1, sparse: bool = True
+        self, X: Any, y: Any, weight: Any, *, reset: bool = True, least: int = 1
     ) -> tuple[Any, FloatArray, FloatArray | None]:
         """Check and return X, Y (n, k) and the weights."""
         X, y = validate_data(
-            self, X, y, accept_sparse="csr" if sparse else False, dtype=[np.float64, np.float32], multi_output=True,
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True,
             y_numeric=True, reset=reset, ensure_min_samples=least,
         )  # fmt: skip
         self._one_target = y.ndim == 1

@@ -37,11 +37,14 @@ class TwoLayerRegressor(TargetsMixin, BothLayers):
         How it falls: not at all, in which case training stops when the loss has not fallen by `tol` (of itself, or of
         the variance) for `n_iter_no_change` epochs, or to zero over `max_iter` epochs.
     batch_size : int or "auto"
-        "auto" is 200, or all samples where they are fewer.
+        "auto" is 200, and where there are fewer than 2,000 samples a tenth of them, at least 32.
     max_iter : int
         Largest number of epochs.
-    weight_decay : float
-        Adds (weight_decay/2)‖θ‖² to the loss, offsets left out.
+    weight_decay : "auto" or float
+        Adds (weight_decay/2)‖θ‖² to the loss, offsets left out. "auto" tries 1e-4, 1e-2 and 1e-1 with a fifth of the
+        samples held out, and then trains on all of them with the best and as many epochs as were best for it: four
+        trainings, which end early. It is 1e-4, and nothing is held out, with fewer than 40 samples, with another
+        schedule than "constant", with `early_stopping`, and in `partial_fit`.
     early_stopping : bool
         Hold `validation_fraction` of the samples out, stop when their loss no longer falls, and keep the best network.
     scale, bias : see `RandomFeatureMap`
@@ -57,7 +60,9 @@ class TwoLayerRegressor(TargetsMixin, BothLayers):
     coef_, intercept_ :
         a, (N,) or (k, N), and c.
     n_iter_, loss_, loss_curve_ :
-        Epochs, and the mean of |y − f|²/2 in each; `validation_curve_` with early stopping.
+        Epochs, and the mean of |y − f|²/2 in each; `validation_curve_` where samples were held out.
+    weight_decay_ : float
+        The weight decay that was used.
 
     `sample_weight` multiplies losses. `partial_fit` makes one epoch on what it is given.
 

@@ -31,6 +31,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.limits.margin.classifier",
         "lazyscope.limits.spectral.harmonic",
         "lazyscope.limits.spectral.linear_tangent",
+        "lazyscope.limits.spectral.few_directions",
     ),
     "exact": (
         "lazyscope.population.projector",
@@ -52,6 +53,7 @@ _MODULES: dict[Fidelity, tuple[str, ...]] = {
         "lazyscope.training.linear.margin",
         "lazyscope.training.linear.harmonic",
         "lazyscope.training.linear.giant_step",
+        "lazyscope.training.linear.few_directions",
         "lazyscope.training.taylor.learning",
         "lazyscope.training.mean_field.descent",
     ),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lazyscope.lenses import page
-from lazyscope.lenses.data import pictures
+from lazyscope.lenses.data import pictures, verdict
+from lazyscope.lenses.data.regimes import REFERENCE
 
 if TYPE_CHECKING:
     from lazyscope.lenses.data.lens import DataLens
@@ -17,7 +18,8 @@ def data_page(lens: DataLens) -> str:
 
     parts = [page.heading("lazyscope: is it worth training the features?", lens.about)]
     parts.append(page.paragraph(lens.verdict, "verdict"))
-    parts.append(page.section("Measured", *_measured(lens)))
+    if lens.samples:
+        parts.append(page.section("Measured", *_measured(lens)))
     ahead = pictures.more_rows(lens)
     if ahead is not None and lens.outlook is not None:
         said = "Forecast from one kernel matrix (lines, dashed beyond the rows at hand) and fits (dots)"
@@ -43,6 +45,11 @@ def _measured(lens: DataLens) -> list[str]:
         means = {cell.width: lens.measured.mean(cell) for cell in cells[name]}
         shown = [f"{means[w][0]:.3f} ± {means[w][1]:.3f}" if w in means else "" for w in widths]
         rows.append([f"{name}, {lens.names[name]}", *shown])
+    trees = lens.measured.reference
+    if trees is not None:
+        mean, stderr = lens.measured.mean(trees)
+        alone = [f"{mean:.3f} ± {stderr:.3f}" if width == lens.middle else "" for width in widths]
+        rows.append([f"{REFERENCE}, for reference (no width)", *alone])
     parts = [
         page.paragraph(
             f"{lens.error_name}; the best constant has {lens.measured.baseline.mean():.3f}. "
@@ -60,12 +67,7 @@ def _measured(lens: DataLens) -> list[str]:
 def _quadratic(lens: DataLens) -> list[str]:
     part = lens.part
     assert part is not None
-    doubt = "" if part.significant else " It does not stand out from noise."
-    shares = (
-        f"Of the variance, {part.linear:.0%} is linear in the inputs, {part.quadratic:.0%} quadratic "
-        f"({part.quadratic_z:.1f} standard deviations of noise), and {part.rest:.0%} noise or of higher order.{doubt}"
-    )
-    parts = [page.paragraph(shares)]
+    parts = [page.paragraph(f"Of the variance, {verdict.shares(part)}. Shares are cross-fitted, ± a standard error.")]
     if part.significant:
         parts.append(page.figure(pictures.svg(pictures.spectrum(lens), "spectrum"), "Eigenvalues of B, by size"))
     if lens.forecast:

@@ -14,7 +14,10 @@ from lazyscope.numerics.gegenbauer import coordinate
 from lazyscope.problems.base import Option, SizedProblem
 from lazyscope.problems.linear import LinearTarget
 from lazyscope.problems.monomial import RidgeMonomial
+from lazyscope.problems.multi_index import MultiIndex
 from lazyscope.problems.quadratic import QuadraticTarget
+
+_FOLLOWED = 60  # degrees of a function of a few directions that are told apart: no number of samples reaches beyond
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,12 +82,21 @@ class HarmonicTarget(SizedProblem):
         return cls(d, energies[: last + 1], noise)
 
     @classmethod
-    def of_target(cls, target: QuadraticTarget | LinearTarget | RidgeMonomial, d: int | None = None) -> Self:
+    def of_target(
+        cls, target: QuadraticTarget | LinearTarget | RidgeMonomial | MultiIndex, d: int | None = None
+    ) -> Self:
         """Return a quadratic, a linear target or a monomial on the sphere; a trace is constant there.
+
+        A function of a few directions keeps the energies that it has for Gaussian inputs, divided by their sum, and its
+        noise likewise; what lies beyond degree 60 counts as degree 61. On the sphere they are others by O(1/d).
 
         >>> HarmonicTarget.of_target(QuadraticTarget([2.0, 1.0, 0.0])).energies.round(3)
         array([9. , 0. , 2.4])
+        >>> HarmonicTarget.of_target(MultiIndex(50, "staircase", indices=2)).energies
+        array([0. , 0.5, 0.5])
         """
+        if isinstance(target, MultiIndex):
+            return cls(target.d, _shares(target), target.noise / np.sqrt(target.energy))
         if isinstance(target, LinearTarget):
             size = whole_number(d, "HarmonicTarget.of_target", "d", least=2, advice="LinearTarget leaves it open.")
             return cls(size, np.array([0.0, target.signal**2, target.nonlinear**2]), target.noise)
@@ -94,7 +106,7 @@ class HarmonicTarget(SizedProblem):
                 target.d, lambda u: np.asarray(alpha * (length * u) ** p), degree=p, noise=target.noise
             )
         if not isinstance(target, QuadraticTarget):
-            must = "be a QuadraticTarget, a LinearTarget or a RidgeMonomial"
+            must = "be a QuadraticTarget, a LinearTarget, a RidgeMonomial or a MultiIndex"
             raise InvalidParameter.of("HarmonicTarget.of_target", "target", must, type(target).__name__)
         B = target.B
         size, trace = target.d, float(np.sum(B) if B.ndim == 1 else np.trace(B))
@@ -121,3 +133,11 @@ class HarmonicTarget(SizedProblem):
     def __str__(self) -> str:
         shown = ", ".join(f"{energy:.4g}" for energy in self.energies[:6]) + (", …" if self.energies.size > 6 else "")
         return f"harmonic target, d = {self.d}, energies {shown}, τ = {self.noise:.4g}"
+
+
+def _shares(target: MultiIndex) -> FloatArray:
+    """Return the share of the energy in each degree, what is beyond the last one that is followed in one more."""
+    shares, low = target.energies / target.energy, np.zeros(_FOLLOWED + 2)
+    low[: min(shares.size, _FOLLOWED + 1)] = shares[: _FOLLOWED + 1]
+    low[-1] = max(0.0, 1.0 - float(low.sum()))
+    return low[: int(np.flatnonzero(low > 1e-12)[-1]) + 1]

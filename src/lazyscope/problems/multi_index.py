@@ -20,19 +20,19 @@ from lazyscope.problems.base import GaussianProblem, Option
 
 _NOTHING = 1e-13  # a Hermite coefficient, relative to the root of the energy, that is rounding of the quadrature
 _SIZES = (1e-6, 1e6)  # of the link: simulations see it in float32, and the steps of a network know its scale
-_HERMITE = re.compile(r"he([1-9][0-9]?)")
+_HERMITE = re.compile(r"he[1-9][0-9]?(\+he[1-9][0-9]?)*")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class MultiIndex(GaussianProblem):
     """x ~ N(0, I_d), y = h(⟨u₁, x⟩, …, ⟨u_r, x⟩) + ε, orthonormal u, ε ~ N(0, noise²).
 
-    `link` is h. With one index: "he3" for the normalised Hermite polynomial he₃ (any degree to 99), the name of an
-    activation for a single neuron, or an `Activation` or callable on arrays of your own. With `indices` = r of them:
-    "committee-erf" for the sum of r neurons (or "committee-" with another activation), "product" for z₁⋯z_r,
-    "staircase" for z₁ + z₁z₂ + … + z₁⋯z_r, or a callable of an array (n, r), for up to four. `direction` is u, or
-    the rows u₁ … u_r, the first axes by default: isotropic inputs have no other. Risks are those of h − E h, without
-    the noise of the test sample, divided by its variance, the risk of the best constant.
+    `link` is h. With one index: "he3" for the normalised Hermite polynomial he₃ (any degree to 99), "he1+he3" for a sum
+    of them, the name of an activation for a single neuron, or an `Activation` or callable on arrays of your own. With
+    `indices` = r of them: "committee-erf" for the sum of r neurons (or "committee-" with another activation), "product"
+    for z₁⋯z_r, "staircase" for z₁ + z₁z₂ + … + z₁⋯z_r, or a callable of an array (n, r), for up to four. `direction`
+    is u, or the rows u₁ … u_r, the first axes by default: isotropic inputs have no other. Risks are those of h − E h,
+    without the noise of the test sample, divided by its variance, the risk of the best constant.
 
     >>> target = MultiIndex(50, "he3")
     >>> target.energy, target.information_exponent
@@ -48,7 +48,7 @@ class MultiIndex(GaussianProblem):
     formula: ClassVar[str] = "y = h(⟨u₁, x⟩, …, ⟨u_r, x⟩) + ε, x ~ N(0, I)"
     options: ClassVar[tuple[Option, ...]] = (
         Option("d", int, 50, "Dimension."),
-        Option("link", str, "he3", "h: he1, he2, … for a Hermite polynomial, an activation, committee-erf, product …"),
+        Option("link", str, "he3", "h: he3, he1+he3, … (Hermite polynomials), an activation, committee-erf, product …"),
         Option("indices", int, 1, "Number of directions."),
         Option("noise", float, 0.0, "Standard deviation of ε."),
     )
@@ -110,8 +110,9 @@ class MultiIndex(GaussianProblem):
             alone = "he1" if self.link in links.MANY else self.link.removeprefix(links.COMMITTEE)
             object.__setattr__(self, "link", alone)
         object.__setattr__(self, "neuron", None)
-        if isinstance(self.link, str) and (match := _HERMITE.fullmatch(self.link)):
-            return 0.0, 1.0, np.eye(1, int(match[1]) + 1, int(match[1]))[0]
+        if isinstance(self.link, str) and _HERMITE.fullmatch(self.link):
+            coefficients = np.bincount([int(part[2:]) for part in self.link.split("+")]).astype(np.float64)
+            return 0.0, float(coefficients @ coefficients), coefficients
         neuron = _neuron(self.link)
         object.__setattr__(self, "link", neuron)
         object.__setattr__(self, "neuron", neuron)
@@ -146,10 +147,9 @@ class MultiIndex(GaussianProblem):
             return np.asarray(self.link(z) - number(self.mean), dtype=z.dtype)
         if isinstance(self.link, Activation):
             return np.asarray(self.link.at(z) - number(self.mean))
-        k = self.coefficients.size - 1
-        monic = np.zeros(k + 1)
-        monic[k] = np.exp(-0.5 * np.sum(np.log(np.arange(1, k + 1))))  # he_k = He_k/√k!
-        return np.asarray(np.polynomial.hermite_e.hermeval(z, monic), dtype=z.dtype)
+        degrees = np.arange(1.0, self.coefficients.size)
+        size = np.exp(-0.5 * np.concatenate([[0.0], np.cumsum(np.log(degrees))]))  # he_k = He_k/√k!
+        return np.asarray(np.polynomial.hermite_e.hermeval(z, self.coefficients * size), dtype=z.dtype)
 
     @property
     def energies(self) -> FloatArray:

@@ -166,7 +166,7 @@ def _check_at_sizes(claim: Claim) -> None:
     fraction of the standard error of 40 draws. Over the 78 points of `tests/validation/test_every_size.py`, each of 16
     to 200 draws at sizes from 50 on, the mean of z is within ±0.5.
     """
-    problem, regime = claim.example(24)
+    problem, regime = claim.example(claim.dimensions[0] if claim.dimensions else 24)
     sizes: dict[str, Any] = {name: (RATIOS | GIVEN | {**claim.sizes})[name] for name in claim.arguments}
     try:
         find("simulate", problem, regime, claim.method)

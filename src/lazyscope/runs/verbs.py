@@ -75,6 +75,7 @@ def run_of(
     for name in claim.arguments:
         value = given.get(name)
         if value is None and name in claim.optional:
+            scalar.append(name)  # the claim's default is a single value
             continue
         axis = _checked(fidelity, problem, name, value)
         sizes[name] = tuple(axis.reshape(-1).tolist())

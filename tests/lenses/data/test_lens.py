@@ -57,7 +57,7 @@ def test_the_forecast_lies_under_the_measured_dots(planted):
     # the forecast is at the best ridge, for the mean over weights; one draw of 30 neurons varies by a tenth
     assert abs(forecast - mean) < 3.0 * stderr + 0.15 * mean
     assert "For random features, 400 more rows" in planted.verdict
-    assert {"outlook", "outlook_low", "outlook_high"} <= {*planted.dataset.data_vars}
+    assert {"outlook", "outlook_low", "outlook_high", "boosted"} <= {*planted.dataset.data_vars}
     labels = [text.get_text() for text in pictures.more_rows(planted).axes[0].get_legend().get_texts()]
     assert "random features, N = 30, forecast" in labels and "random features, measured" in labels
 
@@ -104,11 +104,11 @@ def cells(**errors):
         Cell(name, 100, 200): [value + shift + spread for shift in (-0.01, 0, 0, 0, 0.01)]
         for name, value in errors.items()
     }
-    return Measured([np.full(40, 1.0)] * 5, parts)
+    return Measured([np.full(40, 1.0)] * 5, parts, samples=200, rows=200)
 
 
 def test_verdicts_in_words():
-    say = lambda measured: verdict.sentence(measured, 200, 100)  # noqa: E731
+    say = lambda measured: verdict.sentence(measured, 100)  # noqa: E731
     # folds differ by 0.01·(1, 0, 0, 0, −1): the paired difference new − q·old, q = 0.6, by 0.4 times that, so that its
     # standard error is 0.4·0.00707/√5 = 0.00126, and over 0.5 it is 0.25 %; likewise 0.5·0.00707/√5/0.4 = 0.40 %
     assert say(cells(RF=0.6, NT=0.5, NN=0.3)).startswith(
@@ -120,8 +120,35 @@ def test_verdicts_in_words():
     )
     assert say(cells(RF=0.5, NT=0.6, NN=0.499)).startswith("Training features gains nothing that these data can show")
     assert say(cells(RF=0.9, NT=0.5, NN=0.5)).endswith("random features do not reach it up to width 100.")
-    assert say(cells(RF=0.9999, NN=1.0)).startswith("No regime learns")
-    assert say(cells(RF=0.6, NT=0.5)).startswith("Among what the budget allowed, tangent model of width 100")
+    assert say(cells(RF=0.9999, NT=1.0, NN=1.0)).startswith("No regime learns")
+
+
+def test_what_was_not_compared_is_not_ranked():
+    partly = cells(RF=0.6, NT=0.5)
+    partly.samples, partly.budget, partly.needed = 0, 3.0, 8.2
+    said = verdict.sentence(partly, 100)
+    assert said == (
+        "No comparison: 3 s do not allow random features, the tangent model and the trained network at width 100 in "
+        "every fold; about 9s would."
+    )
+    assert verdict.gain(partly, 200, 100) is None and verdict.boosting(partly, 100) == ""
+    fewer = cells(RF=0.6, NT=0.5, NN=0.3)
+    fewer.rows, fewer.budget, fewer.needed = 1600, 20.0, 130.0
+    assert "on 200 of 1,600 training rows, as many as 20 s allow; about 3m would allow all" in verdict.sentence(
+        fewer, 100
+    )
+
+
+def test_boosted_trees_in_words():
+    measured = cells(RF=0.6, NT=0.5, NN=0.3)
+    for error, said in (
+        (0.15, "would do better than the trained network does"),
+        (0.6, "would do worse"),
+        (0.3, "no better"),
+    ):
+        measured.losses[Cell("GB", 0, 200)] = [part - 0.3 + error for part in measured.losses[Cell("NN", 100, 200)]]
+        assert said in verdict.boosting(measured, 100)
+    assert "GB" not in measured.at(200)
 
 
 def test_the_width_that_random_features_need_is_read_off_their_curve():
@@ -132,26 +159,37 @@ def test_the_width_that_random_features_need_is_read_off_their_curve():
     assert verdict.width_for(measured, 200, 0.05) is None
 
 
-def test_a_budget_is_kept_and_what_it_left_out_is_said():
+class Clock:
+    """A clock on which every look takes as long as it is told."""
+
+    def __init__(self, tick):
+        self.now, self.tick = 0.0, tick
+
+    def __call__(self):
+        self.now += self.tick
+        return self.now
+
+
+def test_rows_are_fitted_to_the_budget_so_that_regimes_can_be_compared():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 3))
-    table = from_arrays(X, X[:, 0])
+    X = rng.standard_normal((1500, 3))
+    parts = folds(from_arrays(X, X[:, 0]), 2, 0)
+    ample = measure(parts, "regression", [10, 20], Budget(1e9, clock=Clock(0.001)), 0)
+    assert ample.samples == ample.rows == 750 and not ample.skipped and ample.reference is not None
+    # epochs look at the clock, so that the network takes most of the time: 187 rows, then as many as fit
+    budget = Budget(40.0, clock=Clock(0.02))
+    found = measure(parts, "regression", [10, 20], budget, 0)
+    assert 187 <= found.samples < 750 and found.skipped and found.needed > 40.0
+    assert all(Cell(name, 20, found.samples) in found.losses for name in ("RF", "NT", "NN"))
+    assert budget.clock.now <= 40.0 + 0.02 * (3 + len(found.skipped))  # the look that ends a fit, two that time it, …
+    assert "training rows, as many as 40 s allow" in verdict.sentence(found, 20)
 
-    class Clock:
-        now = 0.0
 
-        def __call__(self):
-            self.now += 0.25  # every look at the clock takes a quarter of a second
-            return self.now
-
-    budget = Budget(10.0, clock=Clock())
-    found = measure(folds(table, 2, 0), "regression", [10, 20], budget, 0)
-    assert found.losses and found.skipped
-    # the look that ends a fit, two that time it, and one for each setting that is left out
-    assert budget.clock.now <= 10.0 + 0.25 * (3 + len(found.skipped))
-    assert {cell.regime for cell in found.losses} == {"RF", "NT"}  # cheap, and compared in the verdict: first
-    with pytest.raises(InvalidParameter, match="long enough for one fit"):
-        measure(folds(table, 2, 0), "regression", [10], Budget(1e-3, clock=Clock()), 0)
+def test_a_budget_too_short_for_any_comparison_says_so():
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    found = measure(folds(from_arrays(X, X[:, 0]), 2, 0), "regression", [10], Budget(2.0, clock=Clock(0.05)), 0)
+    assert found.samples == 0 and found.needed > 2.0
+    assert verdict.sentence(found, 10).startswith("No comparison: 2 s do not allow")
 
 
 def test_work_that_nobody_has_timed_is_ended_with_the_budget():
@@ -185,7 +223,8 @@ def test_the_command_prints_writes_and_refuses(tmp_path):
     done = run(main, [*common, "--json", "--report", out[0], "--out", out[1]])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    assert told["task"] == "classification" and {row["regime"] for row in told["rows"]} == {"RF", "NT", "QM", "NN"}
+    assert told["task"] == "classification"
+    assert {row["regime"] for row in told["rows"]} == {"RF", "NT", "QM", "NN", "GB"}
     assert xr.load_dataset(out[1], engine="h5netcdf").attrs["verdict"] == told["verdict"]
     for arguments, said in (
         (["lens"], "be a file, or --example"),

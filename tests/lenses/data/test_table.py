@@ -90,7 +90,12 @@ def test_examples_are_there(name):
         (lambda t: t.assign(price=1.0), "price", "must vary"),
         (lambda t: t.assign(price="same"), "price", "at least two classes"),
         (lambda t: t.assign(note=[f"free text {i}" for i in range(len(t))]), "price", "--drop note"),
-        (lambda t: t.assign(day=pd.date_range("2020-01-01", periods=len(t))), "price", "dates in column 'day'"),
+        (
+            lambda t: t.assign(note=[f"free text {i}" for i in range(len(t))], size=np.inf, pairs=[[1]] * len(t)),
+            "price",
+            "Got 3 columns that are neither: size, note, pairs instead. Leave them out: --drop size,note,pairs",
+        ),
+        (lambda t: t[:1], "price", "have at least 4 rows. Got too few rows, 1, instead"),
         (lambda t: t.assign(size=np.inf), "price", "infinity in column 'size'"),
         (lambda t: t, "cost", "name a column: size, kind, new, price"),
         (lambda t: t[["price"]].assign(one=1), "price", "a column that varies"),
@@ -175,3 +180,49 @@ def test_fewer_rows_than_folds():
         folds(from_arrays(X, X[:, 0]), 5, 0)
     with pytest.raises(InvalidParameter, match="as many rows in every class as there are folds"):
         folds(from_arrays(X, ["a", "a", "a", "a", "a", "b"]), 3, 0)
+
+
+@pytest.mark.parametrize("separator", [";", "\t", ","])
+def test_decimal_commas_are_numbers(tmp_path, separator):
+    lines = ["size;price;code", "3,5;1.250,25;1,234", "-0,75;980;2,345", "4;12,5;", "7,125;3,0;1,999", "1,5;2;3,001"]
+    text = "\n".join(separator.join(f'"{cell}"' for cell in line.split(";")) for line in lines)
+    (tmp_path / "t.csv").write_text(text + "\n")
+    read_back = read(tmp_path / "t.csv")
+    assert read_back["size"].tolist() == [3.5, -0.75, 4.0, 7.125, 1.5]
+    assert read_back["price"].tolist() == [1250.25, 980.0, 12.5, 3.0, 2.0]
+    assert read_back["code"].dtype.kind not in "fi"  # 1,234 may be a thousand and more, or a little more than one
+    assert "decimal commas in size, price" in describe(read_back, "price").notes
+
+
+@pytest.mark.parametrize(
+    ("dates", "days"),
+    [
+        (["2024-02-28", "2024-03-01", None, "2024-02-28 12:00"], [0.0, 2.0, np.nan, 0.5]),
+        (["28.02.2024", "01.03.2024", None, "28.02.2024"], [0.0, 2.0, np.nan, 0.0]),
+        (["28/02/2024", "01/03/2024", None, "28/02/2024"], [0.0, 2.0, np.nan, 0.0]),
+        (["02/28/2024", "03/01/2024", None, "02/28/2024"], [0.0, 2.0, np.nan, 0.0]),
+    ],
+)
+def test_dates_become_days(dates, days):
+    table = pd.DataFrame({"when": dates * 5, "x": np.arange(20.0), "y": np.arange(20.0) ** 2})
+    found = describe(table, "y", task="regression")
+    np.testing.assert_array_equal(found.X["when"][:4], days)
+    assert "dates became numbers, days since the first: when" in found.notes
+    typed = describe(table.assign(when=pd.date_range("2020-01-01", periods=20)), "y", task="regression")
+    assert typed.X["when"].tolist() == list(range(20))
+
+
+def test_dates_that_nobody_can_read_are_left_out_with_a_word():
+    table = pd.DataFrame({"when": ["01/02/2024", "03/04/2024"] * 10, "x": np.arange(20.0), "y": np.arange(20.0)})
+    found = describe(table, "y", task="regression")
+    assert list(found.X.columns) == ["x"] and "the day or the month first: when" in " ".join(found.notes)
+
+
+def test_columns_are_dropped_with_commas_and_long_lists_are_shortened():
+    table = frame().assign(**{f"c{k}": 1.0 for k in range(40)})
+    table["a,b"] = 2.0
+    found = describe(table, "price", drop=["size,new", "a,b"])
+    assert list(found.X.columns) == ["kind"]
+    assert "constant columns were left out: c0, c1, c2, c3, c4 and 35 more" in found.notes
+    with pytest.raises(InvalidParameter, match="drop parameter of the table must name a column"):
+        describe(table, "price", drop=["size,none"])

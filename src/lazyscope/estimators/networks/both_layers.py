@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
@@ -14,7 +15,10 @@ from lazyscope.estimators.base import Array, FirstLayer, NeuronsOnRows, blocks, 
 from lazyscope.estimators.networks.network import Kind, TwoLayerNetwork
 from lazyscope.estimators.networks.training import Plan, Samples, Trainer
 
-_AUTO_BATCH = 200
+_AUTO_BATCH, _LEAST_BATCH, _AUTO_STEPS = 200, 32, 10  # samples in a batch, and steps an epoch where they are few
+_DECAYS = (1e-4, 1e-2, 1e-1)  # candidates of weight_decay="auto"
+_HELD, _LEAST = 0.2, 40  # share of the samples on which it is chosen, and how many there must be
+_PATIENT_STEPS, _WORTH = 100, 1e-2  # without the held-out loss falling by such a share, before a candidate ends
 _CHEAP = 3e7  # flops of an epoch below which float64 costs nothing that anybody would notice
 
 
@@ -35,7 +39,7 @@ class BothLayers(NeuronsOnRows):
         max_iter: int = 200,
         tol: float = 1e-4,
         n_iter_no_change: int = 10,
-        weight_decay: float = 1e-4,
+        weight_decay: Any = "auto",
         momentum: float = 0.9,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -72,7 +76,8 @@ class BothLayers(NeuronsOnRows):
         rng = generator(self.random_state, N, d, 1)
         A = rng.standard_normal((N, k)) / sqrt(N)
         n = int(X.shape[0] if v is None else np.count_nonzero(v))
-        batch = min(n, _AUTO_BATCH if plan.batch_size is None else plan.batch_size)
+        auto = min(_AUTO_BATCH, max(_LEAST_BATCH, n // _AUTO_STEPS))
+        batch = min(n, auto if plan.batch_size is None else plan.batch_size)
         dtype = self._dtype(X.dtype, n, N, d)
         fits_in_memory(dtype.itemsize * (n * (d + 1.0) + 4.0 * N * (d + k)), "Training", "Use a smaller width.")
         W = np.column_stack([layer.W, layer.b]).astype(dtype)
@@ -89,11 +94,44 @@ class BothLayers(NeuronsOnRows):
 
     def _train(self, X: Any, Y: Array, v: FloatArray | None, labels: Any = None) -> None:
         trainer = self._start(X, Y.shape[1], v)
+        if self._chooses(trainer.plan, X, v):
+            self._train_chosen(trainer, X, Y, v, labels)
+            return
         held = None
         if trainer.plan.validation_fraction is not None:
             X, Y, v, held = self._split(X, Y, v, labels, trainer)
         trainer.run(Samples.of(X, Y, v, trainer.network.theta.dtype), held)
         self._keep(trainer)
+
+    def _chooses(self, plan: Plan, X: Any, v: FloatArray | None) -> bool:
+        """Whether weight decay and epochs are to be chosen on held-out samples: left to us, and enough samples."""
+        auto = isinstance(self.weight_decay, str) and plan.schedule == "constant" and plan.validation_fraction is None
+        return bool(auto and (X.shape[0] if v is None else np.count_nonzero(v)) >= _LEAST)
+
+    def _train_chosen(self, trainer: Trainer, X: Any, Y: Array, v: FloatArray | None, labels: Any) -> None:
+        """Train from one start with each weight decay on four fifths; then on all, with the best and as many epochs."""
+        dtype, k = trainer.network.theta.dtype, Y.shape[1]
+        chosen, start = replace(trainer.plan, validation_fraction=_HELD), trainer.network.theta.copy()
+        trainer.plan = chosen
+        X_in, Y_in, v_in, held = self._split(X, Y, v, labels, trainer)
+        samples = Samples.of(X_in, Y_in, v_in, dtype)
+        patience = max(chosen.n_iter_no_change, -(-_PATIENT_STEPS // -(-len(samples) // trainer.batch)))
+        network, seed = trainer.network, int(trainer.rng.integers(2**63))
+
+        def attempt(decay: float, epochs: int, patience: int) -> Trainer:
+            fresh = TwoLayerNetwork(*_unpacked(start, network.W.shape, k), network.sigma, network.kind, len(network.H))
+            plan = replace(chosen, weight_decay=decay, max_iter=epochs, n_iter_no_change=patience, tol=_WORTH)
+            return Trainer(fresh, plan, np.random.default_rng(seed), trainer.batch, trainer.owner)
+
+        tried = [attempt(decay, chosen.max_iter, patience) for decay in _DECAYS]
+        for one in tried:
+            one.run(samples, held, warn=False)
+        best = min(tried, key=lambda one: min(one.validated))
+        epochs = int(np.argmin(best.validated)) + 1
+        final = attempt(best.plan.weight_decay, epochs, epochs + 1)
+        final.run(Samples.of(X, Y, v, dtype), None, warn=epochs == chosen.max_iter)
+        final.validated = best.validated
+        self._keep(final)
 
     def _split(self, X: Any, Y: Array, v: FloatArray | None, labels: Any, trainer: Trainer) -> Any:
         """Hold a share of the samples out, the same share of every class where that can be."""
@@ -121,7 +159,7 @@ class BothLayers(NeuronsOnRows):
         self.layer_ = FirstLayer(np.ascontiguousarray(W[:, :-1]), W[:, -1].copy(), network.sigma)
         self._A, self._c = sqrt(N) * network.A.astype(np.float64), network.c.astype(np.float64)  # features carry 1/√N
         self.n_iter_, self.loss_curve_ = len(trainer.losses), [self._unit() * loss for loss in trainer.losses]
-        self.loss_ = self.loss_curve_[-1]
+        self.loss_, self.weight_decay_ = self.loss_curve_[-1], trainer.plan.weight_decay
         if trainer.validated:
             self.validation_curve_ = [self._unit() * loss for loss in trainer.validated]
 
@@ -142,3 +180,9 @@ class BothLayers(NeuronsOnRows):
         A = self._A.astype(X.dtype, copy=False)
         parts = [product(self.layer_.features(X[part]), A.T) for part in blocks(X.shape[0], len(A))]
         return np.asarray(np.concatenate(parts) + self._c)
+
+
+def _unpacked(theta: Array, shape: tuple[int, ...], k: int) -> tuple[Array, Array]:
+    """Return W̃ and A from a copy of the vector of parameters; c is zero at the start."""
+    N, D = shape
+    return theta[: N * D].reshape(N, D).copy(), theta[N * D : N * (D + k)].reshape(N, k).copy()

@@ -20,6 +20,7 @@ from lazyscope.progress import report
 
 _SCHEDULES = ("constant", "linear", "cosine")
 _SOLVERS = ("adam", "sgd")
+_DECAY = 1e-4
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Plan:
             max_iter=whole_number(estimator.max_iter, owner, "max_iter"),
             tol=_number(estimator, "tol"),
             n_iter_no_change=whole_number(estimator.n_iter_no_change, owner, "n_iter_no_change"),
-            weight_decay=_number(estimator, "weight_decay"),
+            weight_decay=_decay(estimator),
             momentum=_number(estimator, "momentum", below=1.0),
             validation_fraction=(
                 _number(estimator, "validation_fraction", above=0.0, below=1.0) if estimator.early_stopping else None
@@ -69,6 +70,16 @@ class Plan:
         if self.schedule == "cosine":
             return self.learning_rate * 0.5 * (1.0 + cos(pi * done))
         return self.learning_rate
+
+
+def _decay(estimator: Any) -> float:
+    """Return the weight decay; "auto" is the default until a better one has been chosen."""
+    if isinstance(estimator.weight_decay, str):
+        if estimator.weight_decay != "auto":
+            must = 'be "auto" or a number, zero or positive'
+            raise InvalidParameter.of(type(estimator).__name__, "weight_decay", must, repr(estimator.weight_decay))
+        return _DECAY
+    return _number(estimator, "weight_decay")
 
 
 def _number(estimator: Any, name: str, above: float | None = None, below: float = np.inf) -> float:
@@ -161,7 +172,7 @@ class Trainer:
         self.validated.append(total / len(samples))
         return self.validated[-1]
 
-    def run(self, samples: Samples, held: Samples | None) -> None:
+    def run(self, samples: Samples, held: Samples | None, warn: bool = True) -> None:
         """Train until the loss, or that of the held-out samples, has not fallen by `tol` for a number of epochs."""
         plan, network = self.plan, self.network
         best, since, kept = np.inf, 0, network.theta.copy()
@@ -179,7 +190,8 @@ class Trainer:
                 if since >= plan.n_iter_no_change and (held is not None or plan.schedule == "constant"):
                     break
             else:
-                self._warn(since)
+                if warn:
+                    self._warn(since)
         if held is not None:
             network.theta[:] = kept
 

@@ -141,10 +141,11 @@ def against_declared(
 
 def name_ends(axes: Axes, labels: list[tuple[float, str, Any]], apart: float = 0.052) -> None:
     """Write the name of each trace beside its end, moved up where names would touch."""
-    low, high = axes.get_ylim()
+    on_axis = np.log if axes.get_yscale() == "log" else np.asarray
+    low, high = on_axis(axes.get_ylim())
     height = -np.inf
     for risk, text, color in sorted(labels, key=lambda label: label[0]):
-        height = max((risk - low) / (high - low), height + apart)
+        height = max(float((on_axis(risk) - low) / (high - low)), height + apart)
         axes.text(1.02, height, text, color=color, transform=axes.transAxes, va="center", fontsize=9.5)
 
 

@@ -76,7 +76,7 @@ def look(source: Source) -> Columns:
     >>> look(Source("diabetes")).target
     'target'
     """
-    from lazyscope.lenses.data.table import unusable
+    from lazyscope.lenses.data.columns import unusable
 
     frame = _frame(source)
     names = [str(name) for name in frame.columns]
@@ -87,7 +87,8 @@ def look(source: Source) -> Columns:
 
 def table_of(source: Source, target: str) -> tuple[Table, tuple[str, ...]]:
     """Return the table with its target, the usual one if none is named, and the columns that had to be left out."""
-    from lazyscope.lenses.data.table import describe, unusable
+    from lazyscope.lenses.data.columns import unusable
+    from lazyscope.lenses.data.table import describe
 
     frame, chosen = _frame(source), target or look(source).target
     dropped = tuple(unusable(frame, chosen))

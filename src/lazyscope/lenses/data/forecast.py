@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.lenses.data.quadratic_part import QuadraticPart
+from lazyscope.lenses.data.quadratic.part import QuadraticPart
 from lazyscope.numerics.blas import threads_for
 from lazyscope.problems import LinearTarget, QuadraticTarget
 from lazyscope.progress import within

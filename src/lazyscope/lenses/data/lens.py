@@ -17,7 +17,7 @@ from lazyscope.lenses.data.measuring import Measured, measure, middle_of
 from lazyscope.lenses.data.outlook import Outlook, outlook
 from lazyscope.lenses.data.preparing import folds as folds_of
 from lazyscope.lenses.data.preparing import whole
-from lazyscope.lenses.data.quadratic_part import QuadraticPart, Whitening, directions, quadratic_part, strongest
+from lazyscope.lenses.data.quadratic.part import QuadraticPart, Whitening, directions, quadratic_part, strongest
 from lazyscope.lenses.data.regimes import NAMES
 from lazyscope.lenses.data.table import Table, Task
 from lazyscope.lenses.page import write
@@ -31,6 +31,7 @@ _MOST_ROWS = 10_000
 _FOR_REPORT = (0.05, 2.0)  # of the budget, and seconds: the last fit may take longer than expected, pictures take two
 _FOR_FORECASTS = 0.05  # of the budget: no further width is begun after it
 _FORECAST_WIDTHS = (8, 16, 32, 64, 128, 256, 512)
+_QUADRATIC_FLOPS = 5e8  # for the quadratic part, for each second of the budget: some three percent of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,6 @@ class DataLens:
     about: str
     task: Task
     measured: Measured
-    samples: int
     middle: int
     seed: int
     part: QuadraticPart | None
@@ -55,11 +55,16 @@ class DataLens:
 
     @property
     def verdict(self) -> str:
-        """The answer in a sentence, and in another what more rows would change."""
-        found = verdict.sentence(self.measured, self.samples, self.middle)
-        if self.outlook is None or not (self.outlook.advice.learns and verdict.learns(self.measured)):
-            return found
-        return f"{found} For random features, {self.outlook.advice.of_rows}"
+        """The answer in a sentence; in another what boosted trees would do, in a third what more rows would change."""
+        said = [verdict.sentence(self.measured, self.middle), verdict.boosting(self.measured, self.middle)]
+        if self.outlook is not None and self.outlook.advice.learns and verdict.learns(self.measured):
+            said.append(f"For random features, {self.outlook.advice.of_rows}")
+        return " ".join(part for part in said if part)
+
+    @property
+    def samples(self) -> int:
+        """The training rows in each fold on which the regimes are compared; 0 where they are not."""
+        return self.measured.samples
 
     @property
     def error_name(self) -> str:
@@ -103,7 +108,7 @@ def data_lens(
     >>> X = rng.standard_normal((120, 4))
     >>> lens = data_lens(from_arrays(X, X[:, 0] * X[:, 1]), widths=[16], folds=2)
     >>> lens.part.significant, sorted(lens.dataset.data_vars)[:3]
-    (True, ['baseline', 'error', 'forecast'])
+    (True, ['baseline', 'boosted', 'error'])
     """
     clock = budget if isinstance(budget, Budget) else Budget(seconds_of(budget, "lens"))
     clock.kept = min(_FOR_REPORT[0] * clock.seconds + _FOR_REPORT[1], 0.3 * clock.seconds)
@@ -114,7 +119,7 @@ def data_lens(
     table, notes = _fewer_rows(table, whole_number(rows, "lens", "rows", least=10), seed)
     parts = folds_of(table, folds, seed)
     report(0, 1, "quadratic part")
-    part, more = _quadratic(table)
+    part, more = _quadratic(table, clock.seconds)
     notes += more
     expected: dict[str, FloatArray] = {}
     shown: tuple[int, ...] = ()
@@ -132,14 +137,14 @@ def data_lens(
     except LazyscopeError as error:
         ahead, notes = None, (*notes, f"no forecast of more rows: {error}")
     measured = measure(parts, table.task, sizes, clock, seed)
-    if measured.skipped:
-        planned = len(measured.skipped) + len(measured.losses)
-        notes += (f"{len(measured.skipped)} of {planned} settings did not fit into {clock.seconds:g} s",)
+    left_out = {cell for cell in measured.skipped if cell not in measured.losses}
+    if left_out:
+        planned = len(left_out) + len(measured.losses)
+        notes += (f"{len(left_out)} of {planned} settings did not fit into {clock.seconds:g} s",)
     return DataLens(
         about=str(table),
         task=table.task,
         measured=measured,
-        samples=min(len(fold.y) for fold in parts),
         middle=middle_of(sizes),
         seed=seed,
         part=part,
@@ -163,11 +168,12 @@ def _fewer_rows(table: Table, most: int, seed: int) -> tuple[Table, tuple[str, .
     )
 
 
-def _quadratic(table: Table) -> tuple[QuadraticPart | None, tuple[str, ...]]:
+def _quadratic(table: Table, seconds: float) -> tuple[QuadraticPart | None, tuple[str, ...]]:
     """Estimate β and B; of several classes, those of the one with the largest quadratic part."""
     X = whole(table)
     n, d = X.shape
-    most = directions(n, d)
+    # p ≈ m²/2 coefficients cost 2np² flops
+    most = min(directions(n, d), max(2, int((2.0 * _QUADRATIC_FLOPS * seconds / n) ** 0.25)))
     if most == 0:
         return None, ("too few rows to estimate the quadratic part",)
     whitening = Whitening.of(X, most)

@@ -1,9 +1,10 @@
 """Measured errors of the regimes: over widths, over numbers of samples, fold by fold, within a budget of time.
 
 The error is the squared error over the variance of the target (1 is the best constant), or the share of rows put into
-the wrong class. What matters most is measured first: the regimes that the verdict compares, at the middle width, then
-at the others, the quadratic model, then fewer samples, then wider and wider random features until they reach the
-trained network.
+the wrong class. Regimes are ranked only where all of them were measured, so that rows are fitted to the budget first:
+RF, NT and NN at the middle width on a few rows, in every fold; then on as many rows as their times allow. What is left
+goes to boosted trees for reference, the quadratic model, the other widths, fewer samples, and wider and wider random
+features until they reach the trained network.
 """
 
 from __future__ import annotations
@@ -15,25 +16,29 @@ from typing import Any
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.errors import InvalidParameter
 from lazyscope.lenses.data import regimes
 from lazyscope.lenses.data.budget import Budget, OutOfTime
 from lazyscope.lenses.data.preparing import Fold
 from lazyscope.lenses.data.table import Task
 from lazyscope.progress import report, within
 
-_COMPARED = ("RF", "NT", "NN")
+COMPARED = ("RF", "NT", "NN")
 LAZY = ("RF", "NT")
 """Regimes that are ridge regression, so that there is a forecast of them."""
 
 _SHARES = (0.5, 0.25, 0.125)  # of the training rows
 _FEWEST = 40
+_PILOT = 100  # rows on which regimes are timed, and compared if nothing else fits; at most twice as many
+_FOR_ROWS = 0.6  # of what is left, for the comparison on more rows
+_DOUBT = 1.5  # by how much longer a fit on more rows may take than its flops say
+_WORTH_MORE = 1.3  # times the rows, for a comparison to be made again
 _WIDEST = 16384
+_SLOW = 1e9  # flops a second of a regime that nobody has timed
 
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One regime at one width on so many training rows."""
+    """One regime at one width on so many training rows; boosted trees have width 0."""
 
     regime: str
     width: int
@@ -44,6 +49,8 @@ class Cell:
 class Measured:
     """Losses of each cell and of the best constant, row by row in each fold; seconds; what the budget left out.
 
+    `samples` are the training rows on which RF, NT and NN were all measured at the middle width (0: on none), `rows`
+    those at hand; `needed` are seconds that would do for a comparison where there is none, or for one on all rows.
     `squared` are the squared errors of the lazy regimes as shares of the best constant's, which forecasts are of: for
     numbers those are the losses, for classes those of targets ±1, each against the rest.
     """
@@ -53,6 +60,10 @@ class Measured:
     seconds: dict[Cell, float] = field(default_factory=dict)
     skipped: list[Cell] = field(default_factory=list)
     squared: dict[Cell, list[FloatArray]] = field(default_factory=dict)
+    samples: int = 0
+    rows: int = 0
+    needed: float = 0.0
+    budget: float = np.inf
 
     @property
     def baseline(self) -> FloatArray:
@@ -64,40 +75,116 @@ class Measured:
         """The error of each cell in each fold."""
         return {cell: np.array([part.mean() for part in parts]) for cell, parts in self.losses.items()}
 
+    @property
+    def reference(self) -> Cell | None:
+        """The cell of boosted trees on the rows of the comparison, if they were measured."""
+        cell = Cell(regimes.BOOSTED, 0, self.samples)
+        return cell if cell in self.losses else None
+
     def mean(self, cell: Cell) -> tuple[float, float]:
         """Return the mean over folds and its standard error."""
         return spread(self.losses[cell])
 
     def at(self, samples: int) -> dict[str, list[Cell]]:
-        """Return the cells measured on so many rows, by regime, narrow before wide."""
+        """Return the cells of the four regimes measured on so many rows, by regime, narrow before wide."""
         cells: dict[str, list[Cell]] = {}
         for cell in sorted(self.losses):
-            if cell.samples == samples:
+            if cell.samples == samples and cell.regime != regimes.BOOSTED:
                 cells.setdefault(cell.regime, []).append(cell)
         return cells
 
 
+@dataclass(frozen=True, eq=False)
+class _Bench:
+    """What every fit needs: folds, task, the unit of the losses, the budget and the seed."""
+
+    folds: Sequence[Fold]
+    task: Task
+    unit: float
+    budget: Budget
+    seed: int
+
+    @property
+    def outputs(self) -> int:
+        return len(np.unique(self.folds[0].y)) if self.task == "classification" else 1
+
+    def flops(self, cell: Cell) -> float:
+        """Return the flops of a fit in one fold."""
+        return regimes.cost(cell.regime, cell.width, cell.samples, self.folds[0].X.shape[1], self.outputs)
+
+    def expected(self, cell: Cell) -> float:
+        """Return the seconds that all folds of a cell can be expected to take."""
+        return self.budget.rates.get(cell.regime, 1.0 / _SLOW) * self.flops(cell) * len(self.folds)
+
+
 def measure(folds: Sequence[Fold], task: Task, widths: Sequence[int], budget: Budget, seed: int) -> Measured:
     """Fit and test whatever the budget allows."""
-    n, d = min(len(fold.y) for fold in folds), folds[0].X.shape[1]
-    outputs = len(np.unique(folds[0].y)) if task == "classification" else 1
     unit = float(np.var(np.concatenate([fold.y_test for fold in folds]))) if task == "regression" else 1.0
-    result = Measured([_constant(fold, task) / unit for fold in folds])
-    plan = _plan(sorted(widths), n)
+    bench, middle = _Bench(folds, task, unit, budget, seed), middle_of(widths)
+    result = Measured([_constant(fold, task) / unit for fold in folds], budget=budget.seconds)
+    result.rows = min(len(fold.y) for fold in folds)
+    begun = budget.seconds - budget.left
+    _compare(result, bench, middle)
+    if result.samples < result.rows:
+        wanted = [Cell(name, middle, result.rows if result.samples else _pilot(result.rows)) for name in COMPARED]
+        result.needed = begun + _DOUBT * sum(map(bench.expected, wanted)) / _FOR_ROWS
+    if result.samples == 0:
+        return result
+    plan = _plan(sorted(widths), result.samples, bench.outputs)
     for done, cell in enumerate(plan):
-        report(done, len(plan), f"{regimes.NAMES[cell.regime]}, width {cell.width}, {cell.samples} rows")
-        _run(result, cell, folds, task, unit, budget, d, outputs, seed)
+        report(done, len(plan), _words(cell))
+        _run(result, cell, bench)
     width = 2 * max(widths)
-    while _worth_wider(result, n, middle_of(widths)) and width <= _WIDEST:
-        cell = Cell("RF", width, n)
-        report(len(plan), len(plan) + 1, f"{regimes.NAMES['RF']}, width {width}")
-        if not _run(result, cell, folds, task, unit, budget, d, outputs, seed):
+    while _worth_wider(result, middle) and width <= _WIDEST:
+        cell = Cell("RF", width, result.samples)
+        report(len(plan), len(plan) + 1, _words(cell))
+        if not _run(result, cell, bench):
             break
         width *= 2
-    if not result.losses:
-        must = "be long enough for one fit of every fold"
-        raise InvalidParameter.of("lens", "budget", must, f"{budget.seconds:g} s", "Allow more time, or fewer rows.")
     return result
+
+
+def _compare(result: Measured, bench: _Bench, middle: int) -> None:
+    """Measure RF, NT and NN at the middle width: on a few rows first, then on as many as the time allows."""
+    size = _pilot(result.rows)
+    while True:
+        for k, name in enumerate(COMPARED):
+            cell = Cell(name, middle, size)
+            report(k, len(COMPARED), _words(cell))
+            if not _run(result, cell, bench):
+                return
+        result.samples = size
+        larger = _affordable(bench, middle, size, result.rows)
+        if larger < min(result.rows, _WORTH_MORE * size) or larger == size:
+            return
+        size = larger
+
+
+def _pilot(n: int) -> int:
+    """Return the first size: n halved until it is below 200.
+
+    >>> _pilot(8000), _pilot(353), _pilot(90)
+    (125, 176, 90)
+    """
+    while n >= 2 * _PILOT:
+        n //= 2
+    return n
+
+
+def _affordable(bench: _Bench, middle: int, size: int, n: int) -> int:
+    """Return the most rows on which the comparison can be expected to end within its share of what is left."""
+
+    def fits(rows: int) -> bool:
+        cells = [Cell(name, middle, rows) for name in COMPARED]
+        return _DOUBT * sum(map(bench.expected, cells)) <= _FOR_ROWS * bench.budget.left
+
+    if fits(n):
+        return n
+    low, high = size, n
+    while high - low > 0.05 * low:
+        rows = (low + high) // 2
+        low, high = (rows, high) if fits(rows) else (low, rows)
+    return low
 
 
 def middle_of(widths: Sequence[int]) -> int:
@@ -118,21 +205,28 @@ def spread(parts: Sequence[FloatArray]) -> tuple[float, float]:
     return float(means.mean()), float(max(among_folds, rows.std(ddof=1) / np.sqrt(len(rows))))
 
 
-def _plan(widths: Sequence[int], n: int) -> list[Cell]:
+def _words(cell: Cell) -> str:
+    if cell.regime == regimes.BOOSTED:
+        return f"{regimes.REFERENCE}, {cell.samples} rows"
+    return f"{regimes.NAMES[cell.regime]}, width {cell.width}, {cell.samples} rows"
+
+
+def _plan(widths: Sequence[int], n: int, classes: int) -> list[Cell]:
+    """Return what is measured after the comparison, the most telling first."""
     middle = middle_of(widths)
     others = [width for width in widths if width != middle]
-    sizes = [int(share * n) for share in _SHARES if share * n >= _FEWEST]
-    at_all = [Cell(regime, width, n) for width in (middle, *others) for regime in _COMPARED]
-    at_fewer = [Cell(regime, middle, size) for size in sizes for regime in (*_COMPARED, "QM")]
-    return [*at_all, *(Cell("QM", width, n) for width in (middle, *others)), *at_fewer]
+    sizes = [int(share * n) for share in _SHARES if share * n >= max(_FEWEST, classes)]
+    at_others = [Cell(regime, width, n) for width in others for regime in COMPARED]
+    at_fewer = [Cell(regime, middle, size) for size in sizes for regime in (*COMPARED, "QM")]
+    quadratic = [Cell("QM", width, n) for width in (middle, *others)]
+    return [Cell(regimes.BOOSTED, 0, n), quadratic[0], *at_others, *quadratic[1:], *at_fewer]
 
 
-def _run(
-    result: Measured, cell: Cell, folds: Sequence[Fold], task: Task, unit: float, budget: Budget, d: int, outputs: int,
-    seed: int,
-) -> bool:  # fmt: skip
+def _run(result: Measured, cell: Cell, bench: _Bench) -> bool:
     """Measure one cell in all folds, or leave it out where the time would not do."""
-    units = regimes.cost(cell.regime, cell.width, cell.samples, d, outputs)
+    if cell in result.losses:
+        return True
+    units, budget, folds = bench.flops(cell), bench.budget, bench.folds
     if not budget.fits(cell.regime, units * len(folds)):
         result.skipped.append(cell)
         return False
@@ -144,13 +238,13 @@ def _run(
         X, y = fold.first(cell.samples)
         try:
             with budget.measuring(cell.regime, units), within(), budget.ending():
-                model = regimes.fit(cell.regime, task, cell.width, X, y, seed)
+                model = regimes.fit(cell.regime, bench.task, cell.width, X, y, bench.seed)
         except OutOfTime:
             result.skipped.append(cell)
             return False
-        losses.append(_losses(model.predict(fold.X_test), fold.y_test, task) / unit)
+        losses.append(_losses(model.predict(fold.X_test), fold.y_test, bench.task) / bench.unit)
         if cell.regime in LAZY:
-            squared.append(losses[-1] if task == "regression" else _squared(model, fold))
+            squared.append(losses[-1] if bench.task == "regression" else _squared(model, fold))
     result.losses[cell] = losses
     if squared:
         result.squared[cell] = squared
@@ -158,11 +252,10 @@ def _run(
     return True
 
 
-def _worth_wider(result: Measured, n: int, middle: int) -> bool:
+def _worth_wider(result: Measured, middle: int) -> bool:
     """Whether all random features so far lag behind the trained network of the middle width."""
-    network, features = Cell("NN", middle, n), result.at(n).get("RF", [])
-    if network not in result.losses or not features:
-        return False
+    features = result.at(result.samples)["RF"]
+    network = Cell("NN", middle, result.samples)
     return min(result.mean(cell)[0] for cell in features) > result.mean(network)[0]
 
 

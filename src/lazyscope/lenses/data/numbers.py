@@ -21,7 +21,7 @@ def dataset(lens: DataLens) -> xr.Dataset:
 
     from lazyscope import __version__
 
-    cells, errors = list(lens.measured.losses), lens.measured.errors
+    cells, errors = [cell for cell in lens.measured.losses if cell.regime in NAMES], lens.measured.errors
     regimes = [name for name in NAMES if any(cell.regime == name for cell in cells)]
     widths, sizes = sorted({cell.width for cell in cells}), sorted({cell.samples for cell in cells})
     folds = len(lens.measured.baseline)
@@ -35,10 +35,13 @@ def dataset(lens: DataLens) -> xr.Dataset:
         "seconds": (("regime", "width", "samples"), seconds, {"long_name": "time of all folds"}),
         "baseline": ("fold", lens.measured.baseline, {"long_name": "error of the best constant"}),
     }
+    trees = lens.measured.reference
+    if trees is not None:
+        variables["boosted"] = ("fold", errors[trees], {"long_name": f"{lens.error_name}, of boosted trees"})
     coordinates: dict[str, Any] = {"regime": regimes, "width": widths, "samples": sizes, "fold": np.arange(folds)}
     if lens.part is not None:
         variables["spectrum"] = ("component", lens.part.spectrum, {"long_name": "eigenvalues of B, whitened inputs"})
-        for name in ("linear", "quadratic", "rest", "linear_z", "quadratic_z"):
+        for name in ("linear", "quadratic", "rest", "linear_stderr", "quadratic_stderr", "quadratic_z"):
             variables[name] = ((), getattr(lens.part, name))
     if lens.forecast:
         variables["forecast"] = (
@@ -47,7 +50,7 @@ def dataset(lens: DataLens) -> xr.Dataset:
         )  # fmt: skip
         coordinates |= {"theory": list(lens.forecast), "forecast_width": list(lens.forecast_widths)}
     if lens.outlook is not None:
-        n, lines = lens.outlook.along_samples(min(sizes), lens.middle)
+        n, lines = lens.outlook.along_samples(min(sizes, default=lens.measured.rows), lens.middle)
         dims = ("outlook_regime", "outlook_samples")
         coordinates |= {"outlook_regime": list(lines), "outlook_samples": n}
         shares, factors = (np.stack([line[k] for line in lines.values()]) for k in (0, 1))
@@ -75,16 +78,24 @@ def document(lens: DataLens) -> dict[str, Any]:
             }
         )
     part = lens.part
-    quadratic = None if part is None else {
-        "linear": part.linear, "quadratic": part.quadratic, "rest": part.rest, "quadratic_z": part.quadratic_z,
-        "significant": part.significant, "spectrum": part.spectrum,
-    }  # fmt: skip
+    told_of = (
+        "linear",
+        "linear_stderr",
+        "quadratic",
+        "quadratic_stderr",
+        "rest",
+        "quadratic_z",
+        "significant",
+        "spectrum",
+    )
+    quadratic = None if part is None else {name: getattr(part, name) for name in told_of}
     theory = {
         name: dict(zip(map(str, lens.forecast_widths), values, strict=True)) for name, values in lens.forecast.items()
     }
     ahead = None
     if lens.outlook is not None:
-        n, lines = lens.outlook.along_samples(min(cell.samples for cell in errors), lens.middle)
+        least = min((cell.samples for cell in errors), default=lens.measured.rows)
+        n, lines = lens.outlook.along_samples(least, lens.middle)
         ahead = {"samples": n, "advice": list(lens.outlook.advice.lines)}
         ahead |= {name: {"share": share, "band": factor} for name, (share, factor) in lines.items()}
     told: dict[str, Any] = jsonable(
@@ -93,6 +104,8 @@ def document(lens: DataLens) -> dict[str, Any]:
             "task": lens.task,
             "verdict": lens.verdict,
             "error": lens.error_name,
+            "samples": lens.samples,
+            "training_rows": lens.measured.rows,
             "baseline": float(lens.measured.baseline.mean()),
             "rows": rows,
             "quadratic_part": quadratic,

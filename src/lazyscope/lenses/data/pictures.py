@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.lenses.data.measuring import spread
+from lazyscope.lenses.data.regimes import REFERENCE
 from lazyscope.runs import pictures
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ _LOOKS: dict[str, dict[str, Any]] = {
     },
     "QM": {"color": pictures.LOOKS["RF, optimal weights"]["color"], "marker": "v"},
 }
+
+
+_BESIDE = 1.06
 
 
 def svg(figure: Figure, salt: str) -> str:
@@ -99,11 +103,17 @@ def _curves(lens: DataLens, along: str, cells: dict[str, list[Any]], label: str)
         axes = figure.add_subplot()
         highest = 0.0
         ticks: set[int] = set()
-        for name in (name for name in lens.names if name in cells):
+        for k, name in enumerate(name for name in lens.names if name in cells):
             x = [getattr(cell, along) for cell in cells[name]]
             mean, error = np.transpose([lens.measured.mean(cell) for cell in cells[name]])
-            axes.errorbar(x, mean, error, label=lens.names[name], **_LOOKS[name])
+            beside = np.array(x) * _BESIDE ** (k - 1.5)  # markers of one width stand side by side
+            axes.errorbar(beside, mean, error, label=lens.names[name], **_LOOKS[name])
             highest, ticks = max(highest, float(np.max(mean + error))), ticks | set(x)
+        trees = lens.measured.reference
+        if trees is not None and along == "width":
+            height = lens.measured.mean(trees)[0]
+            axes.axhline(height, label=f"{REFERENCE}, for reference", color="#555555", linestyle="-.", linewidth=1.0)
+            highest = max(highest, height)
         if lens.outlook is not None and lens.task == "regression" and along == "width":
             N, lines = lens.outlook.along_width(lens.samples, sorted(ticks))
             axes.plot(

@@ -10,7 +10,8 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.lenses.data.table import FEW_CATEGORIES, Table
+from lazyscope.lenses.data.columns import FEW_CATEGORIES
+from lazyscope.lenses.data.table import Table
 
 
 def preparation(table: Table) -> Any:
@@ -51,7 +52,7 @@ def preparation(table: Table) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """Training and test rows of one split, prepared; training rows are in random order."""
+    """Training and test rows of one split, prepared; training rows are in random order, one of each class first."""
 
     X: FloatArray
     y: Any
@@ -84,10 +85,22 @@ def folds(table: Table, count: int, seed: int) -> Sequence[Fold]:
     result = []
     for k, (train, test) in enumerate(splitter.split(table.X, table.y)):
         train = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(k,))).permutation(train)
+        if table.task == "classification":
+            train = _every_class_first(train, table.y[train])
         prepare = preparation(table)
         X = prepare.fit_transform(table.X.iloc[train])
         result.append(Fold(X, table.y[train], prepare.transform(table.X.iloc[test]), table.y[test]))
     return result
+
+
+def _every_class_first(rows: Any, labels: Any) -> Any:
+    """Put the first row of each class in front, so that the first n rows know all classes.
+
+    >>> _every_class_first(np.array([7, 8, 9]), np.array(["a", "a", "b"])).tolist()
+    [7, 9, 8]
+    """
+    first = np.sort(np.unique(labels, return_index=True)[1])
+    return np.concatenate([rows[first], np.delete(rows, first)])
 
 
 def whole(table: Table) -> FloatArray:

@@ -10,6 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lazyscope.errors import InvalidParameter, UnreadableFile
+from lazyscope.lenses.data.columns import (
+    FEW_CATEGORIES,
+    different_values,
+    shortened,
+    usable,
+    with_decimal_commas,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,9 +25,8 @@ Task = Literal["regression", "classification"]
 EXAMPLES = ("diabetes", "digits", "breast_cancer")
 SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
 _OWNER = "the table"
+_LEAST_ROWS = 4
 _FEW_VALUES = 20  # whole numbers with no more values than this are classes
-FEW_CATEGORIES = 50  # of a column; rarer ones are taken together
-_SHARE_OF_TEXT = 0.1  # of the rows: a column with more values than that, and than those, is text
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +97,8 @@ def _csv(file: Path) -> pd.DataFrame:
     except UnicodeDecodeError:
         raise _unreadable(file, "be text in UTF-8", "other bytes") from None
     separator = max(",;\t", key=head.count)
-    return pd.read_csv(file, sep=separator, encoding="utf-8-sig", skipinitialspace=True)
+    frame = pd.read_csv(file, sep=separator, encoding="utf-8-sig", skipinitialspace=True)
+    return with_decimal_commas(frame)
 
 
 def _parquet(file: Path) -> pd.DataFrame:
@@ -169,25 +176,27 @@ def describe(
 ) -> Table:
     """Split off the target, and check every column."""
     # scikit-learn takes names that are text, or none
-    frame, target, drop = frame.rename(columns=str), str(target), [str(column) for column in drop]
+    frame, target, drop = frame.rename(columns=str), str(target), _names(frame, drop)
     _check_names(frame, target, drop)
-    notes: list[str] = []
+    notes: list[str] = list(frame.attrs.get("notes", ()))
     frame = frame.drop(columns=list(drop))
+    if len(frame) < _LEAST_ROWS:
+        must = f"have at least {_LEAST_ROWS} rows"
+        raise InvalidParameter.of(_OWNER, "data", must, f"too few rows, {len(frame)},")
     missing = frame[target].isna()
     if missing.all():
         raise InvalidParameter.of(_OWNER, "target", "have values", f"{target!r} without any")
     if missing.any():
         notes.append(f"{int(missing.sum())} rows without a target were left out")
         frame = frame[~missing]
-    X = frame.drop(columns=[target])
     y, found = _target(frame[target], target, task)
-    for column in list(X.columns):
-        X[column] = _column(X[column], column)
+    X, more = usable(frame.drop(columns=[target]))
+    notes += more
     empty = [c for c in X.columns if X[c].isna().all()]
     constant = [c for c in X.columns if X[c].nunique(dropna=True) <= 1 and not X[c].isna().any()]
     for columns, what in ((empty, "empty"), (constant, "constant")):
         if columns:
-            notes.append(f"{what} columns were left out: {', '.join(columns)}")
+            notes.append(f"{what} columns were left out: {shortened(columns)}")
     X = X.drop(columns=[*empty, *constant])
     if X.shape[1] == 0:
         raise InvalidParameter.of(_OWNER, "data", "have a column that varies, besides the target", "none")
@@ -197,21 +206,10 @@ def describe(
     return Table(X.reset_index(drop=True), y, found, name, target, tuple(notes))
 
 
-def unusable(frame: pd.DataFrame, target: str) -> list[str]:
-    """Return the columns beside the target that are neither numbers nor categories: free text, dates, infinities.
-
-    >>> import pandas as pd
-    >>> unusable(pd.DataFrame({"id": [f"row {k}" for k in range(99)], "x": range(99), "y": range(99)}), "y")
-    ['id']
-    """
-    refused = []
-    for name in frame.columns:
-        try:
-            if str(name) != target:
-                _column(frame[name], str(name))
-        except InvalidParameter:
-            refused.append(str(name))
-    return refused
+def _names(frame: pd.DataFrame, drop: Sequence[str]) -> list[str]:
+    """Return the columns to leave out; an entry that is no column may be several, with commas."""
+    columns, names = {str(column) for column in frame.columns}, [str(name) for name in drop]
+    return [part for name in names for part in ([name] if name in columns else map(str.strip, name.split(",")))]
 
 
 def _check_names(frame: pd.DataFrame, target: str, drop: Sequence[str]) -> None:
@@ -235,7 +233,7 @@ def _target(column: pd.Series, name: str, task: str | None) -> tuple[Any, Task]:
     numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     if numeric and (pd.api.types.is_complex_dtype(column) or not np.all(np.isfinite(np.asarray(column, float)))):
         raise InvalidParameter.of(_OWNER, "target", "hold finite real numbers", f"{name!r} with others")
-    values = _different(column, name)
+    values = different_values(column, name)
     whole = numeric and bool(np.all(np.asarray(column, dtype=np.float64) % 1 == 0))
     guessed: Task = "regression" if numeric and values > (_FEW_VALUES if whole else 2) else "classification"
     chosen: Task = guessed if task is None else "regression" if task == "regression" else "classification"
@@ -250,34 +248,3 @@ def _target(column: pd.Series, name: str, task: str | None) -> tuple[Any, Task]:
             raise InvalidParameter.of(_OWNER, "target", f"hold at most {FEW_CATEGORIES} classes", got)
         return np.asarray(column, dtype=str if not numeric else np.int64 if whole else np.float64), chosen
     return np.asarray(column, dtype=np.float64), chosen
-
-
-def _different(column: pd.Series, name: str) -> int:
-    """Return how many different values a column has; lists and the like cannot be counted."""
-    try:
-        return int(column.nunique())
-    except TypeError:
-        got = f"a {type(column.tolist()[0]).__name__} in column {name!r}"
-        advice = f"Leave it out: --drop {name}."
-        raise InvalidParameter.of(_OWNER, "data", "hold numbers and categories", got, advice) from None
-
-
-def _column(column: pd.Series, name: str) -> pd.Series:
-    """Return numbers as float64 and categories as text; refuse free text and dates."""
-    import pandas as pd
-
-    advice = f"Leave it out: --drop {name}."
-    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_numeric_dtype(column):
-        if pd.api.types.is_complex_dtype(column):
-            raise InvalidParameter.of(_OWNER, "data", "hold real numbers and categories", f"column {name!r}", advice)
-        numbers = column.astype(np.float64)
-        if np.isinf(numbers).any():
-            raise InvalidParameter.of(_OWNER, "data", "be finite", f"infinity in column {name!r}", advice)
-        return numbers
-    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
-        raise InvalidParameter.of(_OWNER, "data", "hold numbers and categories", f"dates in column {name!r}", advice)
-    different = _different(column, name)
-    if different > max(FEW_CATEGORIES, _SHARE_OF_TEXT * len(column)):
-        got = f"column {name!r}, a text with {different} different values in {len(column)} rows,"
-        raise InvalidParameter.of(_OWNER, "data", "hold numbers and categories", got, advice)
-    return column.astype(object).where(column.isna(), column.astype(str)).where(column.notna(), np.nan)

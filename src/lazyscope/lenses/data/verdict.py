@@ -9,7 +9,8 @@ from math import log
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.lenses.data.measuring import Cell, Measured, spread
+from lazyscope.lenses.data.measuring import COMPARED, Cell, Measured, spread
+from lazyscope.lenses.data.quadratic.part import QuadraticPart
 from lazyscope.lenses.data.regimes import NAMES
 
 _CLEAR, _SURE = 2.0, 3.0  # standard errors
@@ -36,10 +37,10 @@ class Gain:
 
 
 def gain(measured: Measured, samples: int, width: int, regimes: Sequence[str] = ("RF", "NT")) -> Gain | None:
-    """Return the gain at a width, against the best of some lazy regimes."""
+    """Return the gain at a width, against the best of some lazy regimes; None unless all of them were measured."""
     network = Cell("NN", width, samples)
-    lazy = [cell for name in regimes if (cell := Cell(name, width, samples)) in measured.losses]
-    if network not in measured.losses or not lazy:
+    lazy = [Cell(name, width, samples) for name in regimes]
+    if any(cell not in measured.losses for cell in (network, *lazy)):
         return None
     best = min(lazy, key=lambda cell: measured.mean(cell)[0])
     share, stderr = _reduction(measured.losses[network], measured.losses[best])
@@ -61,7 +62,9 @@ def learns(measured: Measured) -> bool:
 
     Three, not two: there are a dozen settings, and the best of them is looked at.
     """
-    for losses in measured.losses.values():
+    for cell, losses in measured.losses.items():
+        if cell.regime not in NAMES:  # boosted trees are no regime
+            continue
         better, stderr = spread([c - loss for c, loss in zip(measured.constant, losses, strict=True)])
         if better > _SURE * stderr:
             return True
@@ -84,18 +87,29 @@ def width_for(measured: Measured, samples: int, error: float) -> float | None:
     return None
 
 
-def sentence(measured: Measured, samples: int, width: int) -> str:
-    """Say it, comparing regimes at one width and one number of samples."""
+def sentence(measured: Measured, width: int) -> str:
+    """Say it, comparing regimes at one width on the rows on which all of them were measured."""
+    if measured.samples == 0:
+        names = "random features, the tangent model and the trained network"
+        return (
+            f"No comparison: {measured.budget:g} s do not allow {names} at width {width} in every fold; "
+            f"about {_duration(measured.needed)} would."
+        )
+    said = _compared(measured, measured.samples, width)
+    if measured.samples < measured.rows:
+        said += (
+            f" This is on {measured.samples:,} of {measured.rows:,} training rows, as many as {measured.budget:g} s "
+            f"allow; about {_duration(measured.needed)} would allow all, and may change the verdict."
+        )
+    return said
+
+
+def _compared(measured: Measured, samples: int, width: int) -> str:
     if not learns(measured):
         return "No regime learns: none predicts the target clearly better than a constant does."
     gained = gain(measured, samples, width)
-    if gained is None:
-        best = min(measured.losses, key=lambda cell: measured.mean(cell)[0])
-        name, error = NAMES[best.regime], measured.mean(best)[0]
-        do = "do" if best.regime == "RF" else "does"
-        return f"Among what the budget allowed, {name} of width {best.width} {do} best (error {error:.3g})."
-    network = Cell("NN", gained.width, samples)
-    error = measured.mean(network)[0]
+    assert gained is not None
+    error = measured.mean(Cell("NN", gained.width, samples))[0]
     against = f"against {'random features' if gained.lazy == 'RF' else 'the tangent model'}, the best lazy regime"
     if not gained.clear:
         lazy = measured.mean(Cell(gained.lazy, gained.width, samples))[0]
@@ -111,6 +125,45 @@ def sentence(measured: Measured, samples: int, width: int) -> str:
         return f"Training features does harm: it raises the error by {gained} at width {gained.width}, {against}."
     text = f"Training features lowers the error by {gained} at width {gained.width}, {against}"
     return f"{text}; {_alternative(measured, samples, error)}."
+
+
+def boosting(measured: Measured, width: int) -> str:
+    """Say whether boosted trees would do better than the best of RF, NT and NN at a width; nothing without them."""
+    trees = measured.reference
+    if trees is None:
+        return ""
+    best = min((Cell(name, width, measured.samples) for name in COMPARED), key=lambda cell: measured.mean(cell)[0])
+    share, stderr = _reduction(measured.losses[trees], measured.losses[best])
+    gained = Gain(width, best.regime, share, stderr)
+    do, error = "do" if best.regime == "RF" else "does", measured.mean(trees)[0]
+    than = f"than the {NAMES[best.regime]} {do}" if best.regime != "RF" else "than random features do"
+    if not gained.clear:
+        if not learns(measured):
+            return ""
+        return f"Boosted trees would do no better: their error is {error:.3g}, a difference of {gained}."
+    word, how = ("better", "lower") if share > 0 else ("worse", "higher")
+    return f"Boosted trees would do {word} {than}: their error is {error:.3g}, {gained} {how}."
+
+
+def shares(part: QuadraticPart) -> str:
+    """Say what share of the variance is linear, quadratic, and neither, in whole percents with their errors."""
+    linear, quadratic = (
+        f"{share:.0%} ± {100.0 * stderr:.0f}"
+        for share, stderr in ((part.linear, part.linear_stderr), (part.quadratic, part.quadratic_stderr))
+    )
+    doubt = "" if part.significant else ", which does not stand out from noise"
+    return f"{linear} linear in the inputs, {quadratic} quadratic{doubt}, and {part.rest:.0%} noise or of higher order"
+
+
+def _duration(seconds: float) -> str:
+    """Return a length of time that `budget` takes, rounded up to two digits.
+
+    >>> _duration(7.3), _duration(100.0), _duration(5000.0)
+    ('8s', '100s', '84m')
+    """
+    unit, name = (1.0, "s") if seconds < 120 else (60.0, "m")
+    size = 10 ** max(0, int(np.floor(np.log10(max(seconds / unit, 1.0)))) - 1)
+    return f"{int(np.ceil(seconds / unit / size) * size)}{name}"
 
 
 def _alternative(measured: Measured, samples: int, error: float) -> str:

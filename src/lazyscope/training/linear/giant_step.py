@@ -6,6 +6,8 @@ minimise Σ_k (y_k − f(x_k))² + λ‖a‖²,  f = c + N^−½ Σ a_iσ(⟨w_i
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 
 from lazyscope import weights
@@ -36,7 +38,7 @@ def risks(problem: MultiIndex, regime: GiantStep, run: Run) -> dict[str, FloatAr
     law, sigma = law_of(problem), regime.activation
     rng = weights.generator(run.seed, run.number, N)
     W = law.see(weights.draw(problem, RandomFeatures(sigma), N, rng))
-    W = step(law, W, rng.standard_normal(N), regime, rng)
+    W = step_on(_blocks(law, int(regime.samples), rng), W, rng.standard_normal(N), regime)
     X, y = (part.astype(np.float64) for part in draw(law, n, rng))
     Phi = sigma(X @ W.T)
     mean, level = Phi.mean(axis=0), float(y.mean())
@@ -46,15 +48,24 @@ def risks(problem: MultiIndex, regime: GiantStep, run: Run) -> dict[str, FloatAr
     return {"risk": squares / problem.energy, "train": np.mean(residual[:, :, 0] ** 2, axis=0) / problem.energy}
 
 
-def step(law: Law, W: FloatArray, alpha: FloatArray, regime: GiantStep, rng: np.random.Generator) -> FloatArray:
-    """Return the weights after one step on fresh samples, in blocks: 4ndN flops."""
-    sigma, total, n = regime.activation, np.zeros_like(W), int(regime.samples)
-    for start in range(0, n, _BLOCK):
-        X, y = (part.astype(np.float64) for part in draw(law, min(_BLOCK, n - start), rng))
+def step_on(
+    blocks: Iterable[tuple[FloatArray, FloatArray]], W: FloatArray, alpha: FloatArray, regime: GiantStep
+) -> FloatArray:
+    """Return the weights after one step on samples that come in blocks, n in all: 4ndN flops."""
+    sigma, total, n = regime.activation, np.zeros_like(W), 0
+    for X, y in blocks:
         fields = X @ W.T
         residual = y - sigma(fields) @ alpha / len(W)
         total += (residual[:, None] * sigma.derivative(fields)).T @ X
+        n += len(X)
     return np.asarray(W + (regime.step / n) * alpha[:, None] * total)
+
+
+def _blocks(law: Law, n: int, rng: np.random.Generator) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Draw n samples, a block at a time."""
+    for start in range(0, n, _BLOCK):
+        X, y = draw(law, min(_BLOCK, n - start), rng)
+        yield X.astype(np.float64), y.astype(np.float64)
 
 
 def _squares(

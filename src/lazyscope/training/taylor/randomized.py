@@ -68,8 +68,9 @@ def train(
     signs: bool,
     protocol: NoisySGD,
     rng: np.random.Generator,
+    weights: FloatArray | None = None,
 ) -> Fit:
-    """Train f^{(order)}, or the network where order is None, under random signs or not.
+    """Train f^{(order)}, or the network where order is None, under random signs or not; `weights` multiply losses.
 
     4·batch·m·d flops a step and, once, 2nmd; memory 4nm bytes. float32 throughout: steps are noisy anyway.
 
@@ -89,11 +90,12 @@ def train(
     fits_in_memory(8.0 * n * m, f"w₀·x of {m} neurons and {n} samples", "Use a smaller width, or fewer samples.")
     shuffled = rng.permutation(n)
     X, y = X[shuffled], y[shuffled]
+    v = np.ones(n) if weights is None else weights[shuffled] / np.mean(weights)
     scale = 1 if order is None and not signs else (order or 2)
     slopes = _clean(model, X, order) if order is not None else _network(model, X, signs, rng)
 
     def gradient(W: Array, part: slice) -> tuple[Array, float]:
-        total, value = _gradient(W, X[part], y[part], loss, slopes, part)
+        total, value = _gradient(W, X[part], y[part], v[part], loss, slopes, part)
         return (total + regularizer_gradient(W, protocol.lam * model.Bx**8) if protocol.lam else total), value
 
     smaller = f"step_size than {protocol.step_size:g}, or a smaller momentum than {protocol.momentum:g}"
@@ -137,14 +139,15 @@ def noisy_sgd(
     return W, trace
 
 
-def _gradient(W: Array, X: Array, y: FloatArray, loss: Loss, slopes: _Slopes, part: slice) -> tuple[Array, float]:
-    """Return the gradient of the mean loss on a batch, and that loss: two matrix products."""
+def _gradient(
+    W: Array, X: Array, y: FloatArray, v: FloatArray, loss: Loss, slopes: _Slopes, part: slice
+) -> tuple[Array, float]:
+    """Return the gradient of the mean loss on a batch, weights v, and that loss: two matrix products."""
     total, value, branches = np.zeros((len(W), len(X)), dtype=W.dtype), 0.0, 0
     for f, G in slopes(W @ X.T, part):
-        g = loss.slope(y, f).astype(W.dtype)
-        G *= g
+        G *= (v * loss.slope(y, f)).astype(W.dtype)
         total += G
-        value += float(np.mean(loss.value(y, f)))
+        value += float(np.mean(v * loss.value(y, f)))
         branches += 1
     total *= W.dtype.type(1.0 / (branches * len(y)))
     return total @ X, value / branches

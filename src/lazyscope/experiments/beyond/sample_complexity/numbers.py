@@ -1,5 +1,6 @@
 """Sample complexity: the n at which a learner reaches a given error, against d (Bai & Lee 2019, §5.2).
 
+A function of a few directions (`feature_learners`): lazy methods pay for its degree, SGD for its information exponent.
 2-XOR, y = x₁x₂ on {±1}^d: the tangent kernel needs n ~ d² (Wei et al. 2019, a lower bound), the quadratic model and the
 randomised network n ~ d (Theorems 6 and 7, an upper bound). A monomial (βᵀx)^p with ‖x‖ = √d, ‖β‖ = 1: d^p and d^{p−1}.
 
@@ -10,19 +11,21 @@ log n(d) in log d over all draws, with Student's intervals from the residuals, s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.beyond.sample_complexity import feature_learners
 from lazyscope.experiments.beyond.sample_complexity.learners import KERNELS, LEARNERS, error
 from lazyscope.experiments.frame.draws import Draw, computed, provenance
-from lazyscope.problems import RidgeMonomial, SparseParity
+from lazyscope.problems import MultiIndex, RidgeMonomial, SparseParity
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,6 +34,8 @@ _TESTED = 4000
 _RATIO = sqrt(2.0)
 _CONFIDENCE = 0.95
 _THEOREM = "§5.2: Theorems 6 and 7; Wei et al. (2019) for the tangent kernel"
+_FEW = "degree of the target for lazy methods, information exponent or leap for SGD, the linear part for a giant step"
+_SOURCES = "defilippis2024dimension,benarous2021online,abbe2023leap,ba2022onestep"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,20 +45,22 @@ class SampleComplexityDraw(Draw):
     `width` is m of a trained learner, and means nothing to a kernel.
     """
 
-    problem: SparseParity | RidgeMonomial
+    problem: SparseParity | RidgeMonomial | MultiIndex
     learner: str
     level: float = 0.05
     width: int = 256
     most: int = 12_000
     number: int = 0
     seed: int = 0
+    activation: str | None = None
 
     words = "{0.learner}, d = {0.problem.d}"
 
     def __post_init__(self) -> None:
-        if self.learner not in LEARNERS:
-            must = f"be one of {', '.join(LEARNERS)}"
-            raise InvalidParameter.of("SampleComplexityDraw", "learner", must, repr(self.learner))
+        known = feature_learners.LEARNERS if isinstance(self.problem, MultiIndex) else tuple(LEARNERS)
+        if self.learner not in known:
+            must = f"be one of {', '.join(known)} for {type(self.problem).__name__}"
+            raise InvalidParameter.of("sample_complexity", "learners", must, repr(self.learner))
         if not 0.0 < self.level < 1.0:
             must = "be an error between 0 and 1"
             raise InvalidParameter.of("SampleComplexityDraw", "level", must, f"{self.level:g}")
@@ -62,11 +69,49 @@ class SampleComplexityDraw(Draw):
     def size(self) -> int:
         """A rough cost, used to start long tasks first: kernels see d² samples, networks d."""
         d = self.problem.d
+        if isinstance(self.problem, MultiIndex):
+            degree = feature_learners.exponent_in_theory(self.problem, self.learner, self.level)
+            return int(d ** min(2.0 * degree if self.learner in feature_learners.LAZY else degree + 1.0, 8.0))
         return d**4 if self.learner in KERNELS else 500 * d**2
+
+    @property
+    def sigma(self) -> str:
+        """The σ of kernels, features and the giant step on a function of a few directions."""
+        assert isinstance(self.problem, MultiIndex)
+        return self.activation or feature_learners.activation_for(self.problem, self.learner)
+
+    def _few_directions(self, problem: MultiIndex) -> Row:
+        """The same for a function of a few directions: SGD goes on with fresh samples, the others start anew."""
+        key, samples, errors = (self.number, problem.d), [], []
+        if self.learner == "SGD":
+            course = feature_learners.descended(
+                problem, feature_learners.neuron_of(problem), self.most, (self.seed, *key, 3)
+            )
+        else:
+            course = self._refitted(problem)
+        for n, risk in course:
+            samples.append(n)
+            errors.append(risk)
+            if risk <= self.level:
+                break
+        return {"samples": np.array(samples), "error": np.array(errors)}
+
+    def _refitted(self, problem: MultiIndex) -> Iterator[tuple[int, float]]:
+        """Yield the least risk over ridges on the first n samples, as n grows."""
+        key, sigma = (self.number, problem.d), Activation(self.sigma)
+        X_test, wanted = feature_learners.wanted(problem, _TESTED, _generator(self.seed, *key, 1))
+        sizes = grid(problem.d, self.most)
+        X, y = feature_learners.sampled(problem, max(sizes), _generator(self.seed, *key, 0))
+        for n in sizes:
+            rng = _generator(self.seed, *key, 2, n)
+            values = feature_learners.predicted(self.learner, problem, sigma, X[:n], y[:n], X_test, self.width, rng)
+            yield n, float(np.min(np.mean((values - wanted) ** 2, axis=1))) / problem.energy
 
     def compute(self) -> Row:
         """Do the work: `samples` and `error`, a point each."""
         problem = self.problem
+        if isinstance(problem, MultiIndex):
+            return self._few_directions(problem)
         key = (self.number, problem.d)
         X_test, _ = problem.sample(_TESTED, _generator(self.seed, *key, 1))
         wanted = problem.target(X_test)
@@ -112,14 +157,15 @@ def _generator(*key: int) -> np.random.Generator:
 
 
 def sample_complexity(
-    problems: Sequence[SparseParity | RidgeMonomial],
-    learners: Sequence[str] = ("NTK", "quadratic model", "randomised network", "trained network"),
+    problems: Sequence[SparseParity | RidgeMonomial | MultiIndex],
+    learners: Sequence[str] | None = None,
     *,
     level: float = 0.05,
     width: int = 256,
     most: int = 12_000,
     draws: int = 3,
     seed: int = 0,
+    activation: str | None = None,
 ) -> xr.Dataset:
     """Measure n(d) for problems of several dimensions and some learners, with exponents and their intervals.
 
@@ -128,20 +174,25 @@ def sample_complexity(
     problems
         The same problem in several dimensions, such as ``[SparseParity(d) for d in (16, 32, 64)]``.
     learners
-        Names among `LEARNERS`.
+        Names of learners: "NTK", "quadratic model", "randomised network", "trained network" and others for parities and
+        monomials; "kernel", "RF", "NT", "giant step" and "SGD" for a `MultiIndex`. By default the main ones.
     level
         Error to be reached: share of inputs misclassified, or squared error over that of the best constant.
     width, most
         m of what is trained; the largest n tried.
     draws, seed
         Data sets for each d, at least 2.
+    activation
+        σ of kernels, features and the giant step on a `MultiIndex`. By default sin or cos for the former and erf2 or
+        softplus for the latter, as the target's highest degree is odd or even. SGD trains neurons like the target's.
 
     Returns
     -------
     xarray.Dataset
         `needed`, n(d), over (`learner`, `d`), geometric mean over draws, with `needed_stderr` of its logarithm;
         `exponent`, `exponent_stderr`, `exponent_low`, `exponent_high` over `learner`; `missed`, how many draws did not
-        reach the level.
+        reach the level. For a `MultiIndex` also `theory`, n(d) by the deterministic equivalents of lazy learners at the
+        same ridges (∞ for the others), and `theory_exponent`.
 
     Examples
     --------
@@ -154,8 +205,11 @@ def sample_complexity(
     if len({problem.d for problem in problems}) < 2:
         must = "have at least two dimensions d"
         raise InvalidParameter.of("sample_complexity", "problems", must, f"{len(problems)} of one")
+    if learners is None:
+        few = all(isinstance(problem, MultiIndex) for problem in problems)
+        learners = ("kernel", "SGD") if few else ("NTK", "quadratic model", "randomised network", "trained network")
     plan = [
-        SampleComplexityDraw(problem, learner, level, width, most, number, seed)
+        SampleComplexityDraw(problem, learner, level, width, most, number, seed, activation)
         for learner in learners
         for problem in problems
         for number in range(draws)
@@ -188,14 +242,30 @@ def assemble(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row]) -> xr.Da
     }
     for i, name in enumerate(("exponent", "exponent_stderr", "exponent_low", "exponent_high")):
         variables[name] = ("learner", fits[:, i])
+    if isinstance(first.problem, MultiIndex):
+        variables |= in_theory(plan, learners, dimensions)
+    told = (_FEW, _SOURCES) if isinstance(first.problem, MultiIndex) else (_THEOREM, "bai2020beyond")
     attributes = {
-        **provenance("sample-complexity", _THEOREM, "bai2020beyond", first.seed),
+        **provenance("sample-complexity", *told, first.seed),
         "problem": type(first.problem).__name__,
         "level": first.level,
         "width": first.width,
         "seed": first.seed,
     }
     return xr.Dataset(variables, {"learner": learners, "d": dimensions}, attributes)
+
+
+def in_theory(plan: Sequence[SampleComplexityDraw], learners: list[str], dimensions: list[int]) -> dict[str, Any]:
+    """Return n(d) of lazy learners, ∞ for others, and exponents of d, for functions of a few directions."""
+    theory, exponents = np.full((len(learners), len(dimensions)), np.inf), np.empty(len(learners))
+    for draw in {(draw.learner, draw.problem.d): draw for draw in plan}.values():
+        assert isinstance(draw.problem, MultiIndex)
+        i = learners.index(draw.learner)
+        exponents[i] = feature_learners.exponent_in_theory(draw.problem, draw.learner, draw.level)
+        if draw.learner in feature_learners.LAZY:
+            n = feature_learners.needed_in_theory(draw.problem, draw.learner, draw.level, draw.sigma)
+            theory[i, dimensions.index(draw.problem.d)] = n
+    return {"theory": (("learner", "d"), theory), "theory_exponent": ("learner", exponents)}
 
 
 def curves(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row], d: int) -> xr.Dataset:

@@ -9,7 +9,7 @@ For Gaussian z Stein's identity gives B = ½E[y(zzᵀ − I)], and the Hermite p
 are orthonormal: regression on them estimates the same B with less noise, since each coefficient is told apart from the
 others, and it means the best quadratic function where z is not Gaussian. Sampling noise inflates ‖B‖² and drives the
 eigenvalues apart; both are taken out again (`spectrum`). Shares of the variance are what each part explains after the
-one before it, degrees of freedom counted.
+one before it, on rows that its coefficients were not fitted to (`cross_fitted`), with standard errors.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
-from lazyscope.lenses.data.spectrum import without_noise
+from lazyscope.lenses.data.quadratic.cross_fitted import Shares, shares
+from lazyscope.lenses.data.quadratic.spectrum import without_noise
 
 _PER_COEFFICIENT = 2.5  # samples that every coefficient needs at least
 _MOST_DIRECTIONS = 60
@@ -62,10 +63,11 @@ class Whitening:
 
 @dataclass(frozen=True, eq=False)
 class QuadraticPart:
-    """β (d,), B (d, d) corrected for sampling noise, and shares of the variance of y.
+    """β (d,), B (d, d) corrected for sampling noise, and shares of the variance of y with their standard errors.
 
-    `linear` + `quadratic` + `rest` = 1, the rest being noise and what is of higher order; `linear_z` and `quadratic_z`
-    say by how many standard deviations the F-ratio of each stands out from what noise alone would show.
+    `linear` + `quadratic` + `rest` = 1, the rest being noise and what is of higher order; `quadratic_z` says by how
+    many standard deviations the quadratic part stands out from what noise alone would show: the lesser of the F-ratio's
+    and of the share's own.
     """
 
     beta: FloatArray
@@ -73,7 +75,8 @@ class QuadraticPart:
     linear: float
     quadratic: float
     rest: float
-    linear_z: float
+    linear_stderr: float
+    quadratic_stderr: float
     quadratic_z: float
 
     @property
@@ -101,7 +104,7 @@ def directions(n: int, d: int) -> int:
 def quadratic_part(Z: FloatArray, y: FloatArray) -> QuadraticPart:
     """Estimate β and B from whitened inputs Z, (n, d), and targets y, (n,).
 
-    p = d(d + 3)/2 coefficients by least squares: np² flops, 8np bytes.
+    p = d(d + 3)/2 coefficients by least squares, and once more cross-fitted: 2np² flops, 16np bytes.
 
     >>> rng = np.random.default_rng(0)
     >>> Z = rng.standard_normal((2000, 3))
@@ -118,40 +121,40 @@ def strongest(Z: FloatArray, targets: Sequence[FloatArray]) -> tuple[int, Quadra
     if n < 2 or directions(n, d) < d or d == 0:
         must = f"have {_PER_COEFFICIENT:g} rows for each of its d(d + 3)/2 + 1 coefficients"
         raise InvalidParameter.of("quadratic_part", "Z", must, f"shape {Z.shape}", "Pass fewer directions.")
+    if any(np.ptp(y) == 0.0 for y in targets):
+        raise InvalidParameter.of("quadratic_part", "y", "vary", "a constant")
     features = hermite_features(Z)
     features -= features.mean(axis=0)
     first = _Design.of(features[:, :d])
     second = _Design.of(first.left(features[:, d:]))
-    parts = [_parts(first, second, y) for y in targets]
+    told = shares(first.seen, second.seen, targets)
+    parts = [_parts(first, second, y, share) for y, share in zip(targets, told, strict=True)]
     best = int(np.argmax([part.quadratic for part, _ in parts]))
     part, v = parts[best]
     return best, replace(part, B=_debiased(part.B, n, v))
 
 
-def _parts(first: _Design, second: _Design, y: FloatArray) -> tuple[QuadraticPart, float]:
+def _parts(first: _Design, second: _Design, y: FloatArray, share: Shares) -> tuple[QuadraticPart, float]:
     """Return the parts of one target, B as least squares has it, and the variance of its coefficients."""
     n, d = first.Phi.shape
     y = y - y.mean()
-    energy = float(y @ y)
-    if energy == 0.0:
-        raise InvalidParameter.of("quadratic_part", "y", "vary", "a constant")
     left = first.left(y)
     coefficients, rest = second.coefficients(left), second.left(left)
-    squares = [energy, float(left @ left), float(rest @ rest)]  # left over by nothing, β, β and B
-    freedom = np.cumsum([n - 1, -first.rank, -second.rank])
-    means = squares / np.maximum(freedom, 1)
-    linear = max(0.0, 1.0 - float(means[1] / means[0]))
-    quadratic = max(0.0, float((means[1] - means[2]) / means[0]))
+    squares = [float(left @ left), float(rest @ rest)]  # left over by β, by β and B
+    freedom = n - 1 - first.rank - second.rank
+    quadratic = min(share.quadratic, 1.0 - share.linear)
+    stands_out = _standing_out(squares[0], squares[1], second.rank, freedom)
     part = QuadraticPart(
         beta=first.coefficients(y),
         B=_matrix(coefficients, d),
-        linear=linear,
+        linear=share.linear,
         quadratic=quadratic,
-        rest=max(0.0, 1.0 - linear - quadratic),
-        linear_z=_standing_out(squares[0], squares[1], first.rank, int(freedom[1])),
-        quadratic_z=_standing_out(squares[1], squares[2], second.rank, int(freedom[2])),
+        rest=max(0.0, 1.0 - share.linear - quadratic),
+        linear_stderr=share.linear_stderr,
+        quadratic_stderr=share.quadratic_stderr,
+        quadratic_z=min(stands_out, share.z),
     )
-    return part, float(means[2] * np.sum(1.0 / second.values)) / len(coefficients)
+    return part, squares[1] / max(freedom, 1) * float(np.sum(1.0 / second.values)) / len(coefficients)
 
 
 def _standing_out(before: float, after: float, parameters: int, freedom: int) -> float:
@@ -187,6 +190,11 @@ class _Design:
         values, vectors = np.linalg.eigh(Phi.T @ Phi)
         seen = values > _SEEN * len(Phi)
         return cls(Phi, values[seen], vectors[:, seen])
+
+    @property
+    def seen(self) -> FloatArray:
+        """The features in the directions in which they vary."""
+        return self.Phi @ self.vectors
 
     @property
     def rank(self) -> int:

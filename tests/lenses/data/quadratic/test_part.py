@@ -6,8 +6,8 @@ import pytest
 import lazyscope as ls
 from lazyscope.errors import InvalidParameter
 from lazyscope.lenses.data.forecast import linear_risk, quadratic_risks, unexplained
-from lazyscope.lenses.data.quadratic_part import Whitening, directions, hermite_features, quadratic_part
-from lazyscope.lenses.data.spectrum import without_noise
+from lazyscope.lenses.data.quadratic.part import Whitening, directions, hermite_features, quadratic_part
+from lazyscope.lenses.data.quadratic.spectrum import without_noise
 
 
 def planted(n=5000, d=20, noise=1.0, seed=0, linear=0.0):
