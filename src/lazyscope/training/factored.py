@@ -47,8 +47,8 @@ class QuadraticRisk:
     def trap(cls, d: int, sign: float = 1.0) -> QuadraticRisk:
         """Return the risk of y = ±x₁² under a law for which d − 1 neurons have a local minimum away from the target.
 
-        x₁² is 1 ± (d − 1)^{−1/2}, either sign as likely, and the other d − 1 inputs, independent of it, are on the sphere
-        of radius √(d − 1). There M vanishes off x₁ at WWᵀ = (1 − e₁e₁ᵀ)/(d − 1), and is −1/(d − 1) along it: to turn a
+        x₁² is 1 ± (d − 1)^{−1/2}, either as likely, and the other d − 1 inputs, independent of it, are on the sphere of
+        radius √(d − 1). There M vanishes off x₁ at WWᵀ = (1 − e₁e₁ᵀ)/(d − 1), and is −1/(d − 1) along it: to turn a
         neuron towards x₁ costs 2/(d − 1) to second order, and only a further neuron would gain.
         """
         m, kurtosis = d - 1.0, 1.0 + 1.0 / (d - 1.0)

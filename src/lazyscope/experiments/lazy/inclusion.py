@@ -2,9 +2,9 @@
 
     f_NT(x) = Σ_i ⟨a_i, x⟩σ′(⟨w_i, x⟩) = lim_{ε→0} Σ_i [σ(⟨w_i + εa_i, x⟩) − σ(⟨w_i, x⟩)]/ε,
 
-two neurons for each, with second-layer weights ±1/ε. With w_i ± εa_i and ±1/(2ε) the error is of order ε² in place of ε.
-In float64 the two neurons cancel to rounding, 10⁻¹⁶/ε, which sets a floor. Where σ has a kink, inputs within ε of it are
-a share ε of all, and the error falls like ε^{1/2}.
+two neurons for each, with second-layer weights ±1/ε. With w_i ± εa_i and ±1/(2ε) the error is of order ε², not ε. In
+float64 the two neurons cancel to rounding, 10⁻¹⁶/ε, which sets a floor. Where σ has a kink, inputs within ε of it are a
+share ε of all, and the error falls like ε^{1/2}, until none of the inputs at hand is left there.
 """
 
 from __future__ import annotations

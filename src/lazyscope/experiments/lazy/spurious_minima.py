@@ -1,9 +1,9 @@
 """No spurious minima for N ≥ 2d, or N ≥ d ∧ √(2n): descents from many starts, and the Hessians where they end.
 
-σ = u², second layer fixed (Ghorbani et al. 2019, §1.2; Soltanolkotabi et al. 2019: half of it 1, half −1, N ≥ 2d; Du and
-Lee 2018: all of it 1, N ≥ d ∧ √(2n)). An end is bad if it is a minimum, no eigenvalue of its Hessian being negative, with a
-risk above the lowest of its width. On random labels there are none long before the bounds. The bounds are sharp for
-some data: `QuadraticRisk.trap` has a minimum at N = bound − 1, in closed form, in which every start near it ends.
+σ = u², second layer fixed (Ghorbani et al. 2019, §1.2; Soltanolkotabi et al. 2019: half of it 1, half −1, N ≥ 2d; Du
+and Lee 2018: all of it 1, N ≥ d ∧ √(2n)). An end is bad if it is a minimum, no eigenvalue of its Hessian being
+negative, with a risk above the lowest of its width. On random labels there are none long before the bounds. The bounds
+2d and d are sharp for some data: `QuadraticRisk.trap` has a bad minimum at N = bound − 1, in closed form.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _beyond(part: Sequence[SpuriousDraw], rows: Sequence[Row]) -> int:
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw the share of bad ends around the bound, and the smallest N without any against d."""
-    with canvas(11.0, 4.7) as figure:
+    with canvas(11.0, 5.0) as figure:
         left, right = figure.subplots(1, 2)
         _draw_shares(left, data["trap"])
         _draw_smallest(right, data["smallest"])
@@ -199,7 +199,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
 
 
 _COLOURS = {"v = 1": LOOKS["NN"]["color"], "v = ±1": LOOKS["RF"]["color"]}
-_STARTS = {"near": ("near the trap", "o", "-"), "random": ("random", "x", ":")}
+_STARTS = {"near": ("near the trap", "o", "-"), "random": ("random", "D", ":")}
 
 
 def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
@@ -215,7 +215,7 @@ def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
     d = panel.d.values
     axes.set_title(f"A law with a trap, mean over d = {d[0]} … {d[-1]}")
     axes.set_xticks(panel.offset.values)
-    axes.legend(loc="center right")
+    axes.legend(loc="center left", bbox_to_anchor=(0.0, 0.55))
 
 
 def _draw_smallest(axes: Axes, panel: xr.Dataset) -> None:
@@ -226,13 +226,13 @@ def _draw_smallest(axes: Axes, panel: xr.Dataset) -> None:
             d, at.trap_bound, color=colour, linewidth=1.0, label=f"{layer}: bound {'2d' if '±' in layer else 'd'}"
         )
         axes.plot(d, at.trap, color=colour, marker="o", linestyle="", markersize=7.0, label=f"{layer}: trap")
-        axes.plot(d, at.random, color=colour, marker="x", linestyle="", markersize=6.5, label=f"{layer}: random labels")
+        axes.plot(d, at.random, color=colour, marker="D", linestyle="", markersize=5.0, label=f"{layer}: random labels")
     one = panel.sel(layer="v = 1")
-    axes.plot(d, one.random_bound, color="#555555", linestyle=":", label="v = 1, random labels: bound √(2n), n = d²/4")
-    axes.set(xlabel="d", ylabel="smallest N without bad ends", ylim=(0.0, 1.75 * 2 * d[-1]))
+    axes.plot(d, one.random_bound, color="#555555", linestyle=":", label="v = 1: bound √(2n), n = d²/4 random labels")
+    axes.set(xlabel="d", ylabel="smallest N without bad ends", ylim=(0.0, 2.2 * d[-1]))
     axes.set_title("The smallest network without spurious minima")
     axes.set_xticks(d)
-    axes.legend(loc="upper left", ncols=2, fontsize=9.0)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, fontsize=9.0)
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
