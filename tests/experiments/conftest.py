@@ -132,7 +132,7 @@ TINY = {
     "lazy-to-rich": LazyToRichPreset("tiny", 8, 2, alpha=(0.01, 3.0, 300.0, 1000.0)),
     "inclusion": InclusionPreset("tiny", 5, 3, 2),
     "spurious-minima": SpuriousPreset("tiny", (5, 6), 4, 1),
-    "random-labels": LabelsPreset("tiny", "digits", 200, 64, 60, 3),
+    "random-labels": LabelsPreset("tiny", "digits", 100, 200, 20, 3, 0.02),
     "trained-descent": TrainedDescentPreset("tiny", "digits", 80, 0.2, {1: (2, 5, 8, 12, 30, 100)}, 3, 400),
     "linearisation": LinearisationPreset("tiny", 12, (8, 32), (64, 256, 1024), 6),
     "mean-field": MeanFieldPreset("tiny", (2, 8, 32), 2, steps=300, samples=200, atoms=60),

@@ -226,7 +226,9 @@ def _draw_smallest(axes: Axes, panel: xr.Dataset) -> None:
             d, at.trap_bound, color=colour, linewidth=1.0, label=f"{layer}: bound {'2d' if '±' in layer else 'd'}"
         )
         axes.plot(d, at.trap, color=colour, marker="o", linestyle="", markersize=7.0, label=f"{layer}: trap")
-        axes.plot(d, at.random, color=colour, marker="D", linestyle="", markersize=5.0, label=f"{layer}: random labels")
+        aside = d + (0.08 if "±" in layer else -0.08)  # the two would cover each other
+        axes.plot(aside, at.random, color=colour, marker="D", linestyle="", markersize=5.0,
+                  label=f"{layer}: random labels")  # fmt: skip
     one = panel.sel(layer="v = 1")
     axes.plot(d, one.random_bound, color="#555555", linestyle=":", label="v = 1: bound √(2n), n = d²/4 random labels")
     axes.set(xlabel="d", ylabel="smallest N without bad ends", ylim=(0.0, 2.2 * d[-1]))
