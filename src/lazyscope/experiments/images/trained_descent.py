@@ -123,8 +123,8 @@ _SHALLOW, _DEEP = (2, 4, 8, 12, 16, 24, 32, 64, 160), (3, 6, 10, 14, 18, 24, 32,
 PRESETS = {
     "quick": TrainedDescentPreset("two minutes", "digits", 200, 0.2, {1: _SHALLOW, 3: _DEEP}, 5, 1000),
     "paper": TrainedDescentPreset(
-        "a day", "mnist", 4000, 0.1,
-        dict.fromkeys((1, 2, 3, 4, 5), (2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 96, 160, 320)), 2, 6000,
+        "about seven hours", "mnist", 4000, 0.1,
+        dict.fromkeys((1, 2, 3, 4, 5), (2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 96, 160, 320)), 2, 3000,
     ),
 }  # fmt: skip
 
