@@ -23,7 +23,7 @@ $(DEV): $(CORE)
 	$(PIP) --editable '.[all]' --group test --group lint
 	@touch $@
 $(DOCS): $(CORE)
-	$(PIP) --editable . --group docs
+	$(PIP) --editable '.[torch]' --group docs
 	@touch $@
 # Browser tests run on the system's Chromium; where there is none, its package manager brings one.
 browser:
@@ -62,7 +62,8 @@ soak: $(DEV) netns  ## random commands and calls, full discs, kills, cut network
 	$(BIN)/python -m soak --seed $(or $(SEED),0)
 bench: $(PEERS)  ## performance as ratios, PyTorch among the peers; BENCH=name runs one
 	$(BIN)/python -m benchmarks $(BENCH)
-docs: $(DOCS)  ## HTML documentation in docs/_build
+docs: $(DOCS)  ## HTML documentation in docs/_build: lessons executed, links checked
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
+	$(BIN)/python docs/making/links.py docs/_build
 clean:
-	rm -rf $(VENV) out dist docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) out dist docs/_build docs/generated docs/claims docs/jupyter_execute .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -49,8 +49,9 @@ def oldest(session: nox.Session) -> None:
 @nox.session(default=False)
 def docs(session: nox.Session) -> None:
     """The documentation; warnings are errors."""
-    session.install("--constraint", "constraints.txt", "--editable", ".", *groups("docs"))
+    session.install("--constraint", "constraints.txt", "--editable", ".[torch]", *groups("docs"))
     session.run("python", "-m", "sphinx", "-W", "--keep-going", "-b", "html", "docs", "docs/_build")
+    session.run("python", "docs/making/links.py", "docs/_build")
 
 
 @nox.session(default=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-PAGES = [HERE.parent / "README.md", *sorted(HERE.glob("*.md"))]
+PAGES = [HERE.parent / "README.md", *sorted(HERE.glob("*.md")), *sorted(HERE.glob("api/*.md"))]
 LONG = ("make", "pip", "lazyscope figure ", "lazyscope explore", "lazyscope lens")  # minutes, the network, a browser
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
@@ -45,3 +45,13 @@ def check(commands, folder, programs=Path(sys.executable).parent):
 def test_commands_print_what_the_page_shows(page, tmp_path):
     """The blocks of one page share a folder, so that a file written by one command is there for the next."""
     check(COMMANDS[page], tmp_path)
+
+
+def test_the_network_of_the_readme(tmp_path, monkeypatch, capsys):
+    """Python without prompts is a script that needs an extra: the rest of the README runs without."""
+    monkeypatch.chdir(tmp_path)
+    (script,) = re.findall(
+        r"^```python\n((?!>>>).*?)^```", PAGES[0].read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    exec(compile(script, "README.md", "exec"), {})
+    assert "laziness" in capsys.readouterr().out and (tmp_path / "network.html").stat().st_size > 1000

@@ -111,6 +111,8 @@ MEANINGS: dict[str, Callable[[Rng], str | None]] = {
     "--step-size": _real(1e-4, 1e-2),
     "--step-sizes": lambda rng: pick(rng, "0.001", "0.001,0.01", "0.0001:0.001:2log"),
     "--indices": _whole(1, 4),
+    "--giant-step": _real(0.1, 5.0),
+    "--giant-samples": lambda rng: pick(rng, "inf", "30", "400"),
     "--second-layer": lambda rng: pick(rng, "trained", "fixed"),
     "--draws": _whole(1, 3),
     "--seed": _whole(0, 10**6),

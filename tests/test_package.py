@@ -87,7 +87,7 @@ def test_every_extra_that_a_message_or_a_page_names_exists():
 WITHOUT = {
     "dask": "from lazyscope.cli import main; main(['sweep', 'run', 'p.toml', '--backend', 'dask', '--address', 'h:1'])",
     "parquet": "from lazyscope.cli import main; main(['forecast', 't.parquet', '--target', 'y'])",
-    "jax": "import lazyscope as ls; ls.lens(lambda p, x: x @ p, [[1.0]], [1.0], params=[1.0])",
+    "jax": "import lazyscope as ls; ls.lens((lambda p, x: x @ p, [1.0]), [[1.0]], [1.0])",
 }
 
 
@@ -126,7 +126,8 @@ def test_an_empty_environment_can_do_what_the_readme_says(kind, built, tmp_path)
             assert json.load(answer)["lines"]
     finally:
         page.terminate()
-        page.wait(30)
+        page.wait(60)
+        page.stdout.close()
 
     (folder / "p.toml").write_text('problem = "quadratic"\nregime = "rf"\nfidelity = "exact"\nwidth = 5\n')
     (folder / "t.parquet").write_bytes(b"PAR1")

@@ -16,7 +16,7 @@ from .evidence.statement import Statement as Statement
 from .evidence.statement import statements as statements
 from .experiments.beyond.coupling import coupling as coupling
 from .experiments.beyond.expressivity import expressivity as expressivity
-from .experiments.beyond.generalisation import generalisation as generalisation
+from .experiments.beyond.generalisation.numbers import generalisation as generalisation
 from .experiments.beyond.higher_order import higher_order as higher_order
 from .experiments.beyond.sample_complexity.numbers import sample_complexity as sample_complexity
 from .experiments.wide.interpolation import interpolation as interpolation

@@ -8,12 +8,14 @@ import pytest
 from lazyscope.experiments import load
 from lazyscope.experiments.beyond.coupling import CouplingPreset
 from lazyscope.experiments.beyond.expressivity import ExpressivityPreset
+from lazyscope.experiments.beyond.generalisation import GeneralisationPreset
 from lazyscope.experiments.beyond.higher_order import HigherOrderPreset
 from lazyscope.experiments.beyond.landscape import LandscapePreset
 from lazyscope.experiments.beyond.sample_complexity import SampleComplexityPreset
 from lazyscope.experiments.dynamics.flow import FlowPreset
 from lazyscope.experiments.dynamics.giant_step import GiantStepPreset
 from lazyscope.experiments.dynamics.plateau import PlateauPreset
+from lazyscope.experiments.dynamics.saddle import SaddlePreset
 from lazyscope.experiments.dynamics.staircase import StaircasePreset
 from lazyscope.experiments.frame.experiment import Findings, compute
 from lazyscope.experiments.lazy.design import Dots, PanelsPreset
@@ -102,10 +104,12 @@ TINY = {
     "bridge": BridgePreset("tiny", 20, 60, psi1=(3.0, 10.0), dimensions=(1000, 10_000, 100_000)),
     "directions": DirectionsPreset("tiny", 40, 20, 40),
     "gap": GapPreset("tiny", 30, 10, 6),
+    "saddle": SaddlePreset("tiny", (0.3, 0.6, 1.0), 1, 6, 1500),
     "kernel-spectrum": SpectrumPreset("tiny", (24, 48, 96), 3),
     "coupling": CouplingPreset("tiny", (50, 500), draws=2, samples=8, signs=4),
     "higher-order": HigherOrderPreset("tiny", (50, 500), orders=(2, 3), draws=2, samples=8, repeats=8),
     "landscape": LandscapePreset("tiny", (40, 400), 40, samples=30, signs=2, looks=3, d=4),
+    "generalisation": GeneralisationPreset("tiny", (4, 10, 25), 4, 5, (20, 160)),
     "expressivity": ExpressivityPreset("tiny", (100, 1600), (2, 3), draws=4, samples=30, d=4),
     "sample-complexity": SampleComplexityPreset(
         "tiny",

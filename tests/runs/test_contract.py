@@ -21,7 +21,6 @@ NT = next(claim for claim in ls.claims() if claim.key == KEY)
 def _as_before(monkeypatch):
     # private: there is no way to take a registered claim back, and none is wanted
     monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
-    monkeypatch.setattr(named, "NAMED", dict(named.NAMED))
 
 
 def registered(**changes):
@@ -107,10 +106,10 @@ def test_a_claim_that_is_never_asked_is_found():
     ],
     ids=["derivative", "no derivative", "degree", "settles"],
 )
-def test_an_activation_that_is_not_what_it_declares_is_found(changes, said):
+def test_an_activation_that_is_not_what_it_declares_is_found(changes, said, monkeypatch):
     bump = Definition("e^(−u²)", lambda u: np.exp(-u * u), lambda u: -2.0 * u * np.exp(-u * u))
-    named.NAMED["bump"] = bump
+    monkeypatch.setitem(named.NAMED, "bump", bump)
     contract.check_activation("bump")
-    named.NAMED["bump"] = replace(bump, **changes)
+    monkeypatch.setitem(named.NAMED, "bump", replace(bump, **changes))
     with pytest.raises(AssertionError, match=said):
         contract.check_activation("bump")

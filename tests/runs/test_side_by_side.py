@@ -112,3 +112,13 @@ def test_samples_of_sgd_say_how_many_steps_it_makes_and_are_no_size_of_the_resul
     target, short = ls.QuadraticTarget.exponential(5), ls.SGD(batch=10, step_sizes=(0.001,))
     result = ls.simulate(target, ls.Trained(), width=3, samples=84, protocol=short)
     assert float(result.samples[-1]) == 80.0 and result.trace.dims == ("samples",)
+
+
+def test_samples_that_are_left_out_are_one_number_and_no_size_of_the_result():
+    target, regime = ls.QuadraticTarget.exponential(5), ls.RandomFeatures()
+    simulated = ls.simulate(target, regime, width=[1, 2], draws=2)
+    assert simulated.risk.dims == ("width",)
+    assert json.loads(simulated.attrs["arguments"])["samples"] == 500_000  # the paper's
+    compared = ls.compare(target, regime, width=[1, 2], draws=2)
+    np.testing.assert_array_equal(compared.simulate.values, [simulated.risk.values])
+    assert bool((compared.z < 3).all())

@@ -168,7 +168,8 @@ class _Far:
         """
         count = f"{self.done} of {self.total}, " if self.total else ""
         computed = self.done - (self.reused or 0)
-        left = f", {spoken(seconds / computed * (self.total - self.done))} left" if computed > 0 else ""
+        missing = self.total - self.done
+        left = f", {spoken(seconds / computed * missing)} left" if computed > 0 and missing > 0 else ""
         so_far = spoken(seconds).removeprefix("about ")
         return f"{PROGRESS}{count}{', '.join(filter(None, (self.what, self.within)))}; {so_far} so far{left}"
 

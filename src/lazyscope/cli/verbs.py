@@ -68,7 +68,8 @@ def _run(question: Question, options: dict[str, Any]) -> None:
     draws = 1 if verb == "limit" else whole_number(options["draws"], verb, "draws")
     asked, left_out = runs_of(question, problem, makers, named, options)
     runs = [run for run, _ in asked.values()]
-    columns = question.columns and all({*run.sizes} - {*run.claim.optional} <= {"rho", "width"} for run in runs)
+    beside = {"rho", "width"} | ({"samples"} if verb == "simulate" else set())  # all networks see the same samples
+    columns = question.columns and all({*run.sizes} - {*run.claim.optional} <= beside for run in runs)
     if not columns and len({tuple(run.sizes) for run in runs}) > 1:
         must = "name regimes that take the same sizes, or a single one"
         raise InvalidParameter.of(owner, "--regime", must, ",".join(asked))

@@ -78,3 +78,14 @@ def matrix_concentration(m: int, d: int, largest: float) -> float:
 def generalisation(Bx: float, Bw: float, M_op: float, n: int) -> float:
     """Return Theorem 6's main term B_x² B_w² M_{x,op}/√n and 1/√n, constants and logarithms left out."""
     return Bx**2 * Bw**2 * M_op / sqrt(n) + 1.0 / sqrt(n)
+
+
+def stationary_norm(C: float, below: float, error: float, lam0: float) -> float:
+    """Return Theorem 4's bound on ‖Ŵ‖_{2,4}/‖W⋆‖_{2,4} at a stationary point of second order (App. B.6).
+
+        λ‖Ŵ‖⁸ ≤ Cλ‖W⋆‖⁸ + 2(OPT − L_λ(Ŵ)) + ε,     λ₀ = λ‖W⋆‖⁸, `below` = OPT − L_λ(Ŵ), `error` = ε, C of Corollary 3.
+
+    >>> round(stationary_norm(8297.9, 0.0, 0.0, 0.01), 3)
+    3.089
+    """
+    return float(max(C + (2.0 * below + error) / lam0, 0.0) ** 0.125)

@@ -46,7 +46,8 @@ def assemble(runs: Sequence[Run], rows: Sequence[Row], scalar: Collection[str] =
     claim = first.claim
     given = [name for name in claim.arguments if name in first.sizes]
     values = {name: tuple(dict.fromkeys(value for run in runs for value in run.sizes[name])) for name in given}
-    whole = first if values == first.sizes else first.at(sizes=values)
+    same = [*values.items()] == [*first.sizes.items()]  # the order of sizes is that of the claim, however they came
+    whole = first if same else first.at(sizes=values)
     numbers = sorted({run.number for run in runs})
     own = {name for dims in claim.dims.values() for name in dims}
     table = {name: _table(whole, name, numbers, runs, rows) for name in rows[0] if name not in own}

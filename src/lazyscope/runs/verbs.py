@@ -75,6 +75,7 @@ def run_of(
     for name in claim.arguments:
         value = given.get(name)
         if value is None and name in claim.optional:
+            scalar.append(name)  # the claim's default is a single value
             continue
         axis = _checked(fidelity, problem, name, value)
         sizes[name] = tuple(axis.reshape(-1).tolist())
@@ -138,6 +139,8 @@ def limit(
 ) -> xr.Dataset:
     """Return the asymptotic risk: all sizes → ∞ in fixed proportion, by the theorem that the result names.
 
+    A sequence becomes a dimension of the result; which arguments a pair takes, `ls.claims()` tells.
+
     Parameters
     ----------
     problem, regime
@@ -155,8 +158,6 @@ def limit(
         t = steps/d and η, where a theorem follows SGD along time; a step size of 0 is the limit η → 0.
     method
         Which quantity to compute where a problem and a regime have more than one, for example "margin".
-
-    A sequence becomes a dimension of the result; which arguments a pair takes, `ls.claims()` tells.
 
     Returns
     -------

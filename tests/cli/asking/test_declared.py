@@ -178,8 +178,8 @@ def test_plans_know_every_problem_and_every_regime(text, tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('problem = "linear"\nregime = "rf"\ndegree = 3\n', "degree parameter .* must go with the problem monomial"),
-        ('problem = "quadratic"\nregime = "rf"\nridge = 0.1\n', "ridge .* must go with the problem harmonic or linear"),
+        ('problem = "linear"\nregime = "rf"\ndegree = 3\n', "degree .* must go with a problem that has it: monomial"),
+        ('problem = "quadratic"\nregime = "rf"\nridge = 0.1\n', "ridge .* that has it: harmonic, linear, multi-index"),
         ('problem = ["linear", "parity"]\nregime = "rf"\n', "parity has nt, quadratic, randomized, nn, mf"),
         ('problem = "labels"\nregime = "rf"\nmethod = "ridge"\n', "method parameter of simulate must be 'margin'"),
         ('problem = "parity"\nregime = "nt"\nnoisy_sgd.momentum = 2\n', "momentum parameter of NoisySGD"),

@@ -135,7 +135,7 @@ def test_files_are_looked_up_beside_the_plan(here, monkeypatch):
         (LEAST + "d = '9'", "d parameter"),
         (LEAST + "B = 'missing.npy'", "no such file"),
         (LEAST + "B = 'b.npy'\nd = 3", "stand alone"),
-        (LEAST + "delta = 'b.npy'", "go with the problem mixture"),
+        (LEAST + "delta = 'b.npy'", "go with a problem that has it: mixture"),
         (LEAST + "weights = 'optimal'", "go with the regime rf"),
         (LEAST + "activation = 'rleu'", "Did you mean 'relu'?"),
         (LEAST + "draws = 0", "draws"),

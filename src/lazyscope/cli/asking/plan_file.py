@@ -148,7 +148,7 @@ class _Grid:
         for key in self.table:
             having = [word for word, question in self.known.items() if key in _own(question)]
             if having and not {*having} & {*words}:
-                raise self._wrong(key, f"go with the problem {' or '.join(having)}", ", ".join(words))
+                raise self._wrong(key, f"go with a problem that has it: {', '.join(sorted(having))}", ", ".join(words))
             having = [word for question in asked for word in question.regime_options.get(key, (None, []))[1]]
             if having and not {*having} & {*names}:
                 must = f"go with the regime {' or '.join(dict.fromkeys(having))}"

@@ -31,7 +31,7 @@ def write(experiment: AnyExperiment, found: Findings, stem: Path, command: str, 
         for suffix in (".png", ".pdf"):
             pictures.save(picture, parts[suffix])
         files.write_csv(parts[".csv"], experiment.rows(found.panels), [command, *lines])
-        plain = {name: value for name, value in origin.items() if isinstance(value, (str, int, float))}
+        plain = {name: str(value) for name, value in origin.items() if isinstance(value, (str, bool))}
         xr.DataTree.from_dict({"/": xr.Dataset(attrs=plain), **found.panels}).to_netcdf(parts[".nc"], engine="h5netcdf")
         parts[".json"].write_text(json.dumps(origin, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return list(paths.values())

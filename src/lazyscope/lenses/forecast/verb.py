@@ -171,10 +171,13 @@ def forecast(
 
     Returns
     -------
-    Dataset over (samples, width, ridge[, target]): `risk`, the mean squared error on a new row, noise included; `share`
-    of the best constant's; `low` and `high`, a band of 90 % of the risk; `degrees_of_freedom`; `extrapolated`; with
-    several targets `overall`, the share of all of them, with its band.
+    xarray.Dataset
+        Over (samples, width, ridge[, target]): `risk`, the mean squared error on a new row, noise included; `share`
+        of the best constant's; `low` and `high`, a band of 90 % of the risk; `degrees_of_freedom`; `extrapolated`; with
+        several targets `overall`, the share of all of them, with its band.
 
+    Examples
+    --------
     >>> import lazyscope as ls
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)

@@ -8,7 +8,9 @@ For f = Σ⟨w_i,x⟩² + c, with E = WWᵀ − B and s = Tr E + c − b₀, L =
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -71,11 +73,38 @@ def strict_saddle(problem: QuadraticTarget, W: Any, c: float) -> Certificate:
     E = W @ W.T - np.diag(b)
     s = float(np.trace(E)) + c - problem.b0
     scale = 8.0 * float(b[-1])
-    slope = (8.0 * E + 4.0 * s * np.eye(b.size)) @ W
-    gradient = float(np.hypot(np.linalg.norm(slope), 2.0 * s)) / (scale * float(np.sqrt(b[-1])))
+    slope, along_c = gradient(b, W, c - problem.b0)
+    steep = float(np.hypot(np.linalg.norm(slope), along_c)) / (scale * float(np.sqrt(b[-1])))
     smallest = _smallest(W, 4.0 * E + 2.0 * s * np.eye(b.size)) / scale
-    closed = _at_critical(W, b) / scale if gradient < _CRITICAL else None
-    return Certificate((2.0 * float(np.sum(E**2)) + s * s) / problem.energy, gradient, smallest, closed)
+    closed = _at_critical(W, b) / scale if steep < _CRITICAL else None
+    return Certificate((2.0 * float(np.sum(E**2)) + s * s) / problem.energy, steep, smallest, closed)
+
+
+def gradient(B: FloatArray, W: FloatArray, c: float) -> tuple[FloatArray, float]:
+    """Return ∇_W L = (8E + 4sI)W and ∂_c L = 2s at b₀ = 0, for B of shape (d, d) or its (d,) diagonal.
+
+    >>> slope, along_c = gradient(np.array([3.0, 2.0]), np.array([[0.0], [2.0**0.5]]), 3.0)
+    >>> print(np.abs(slope).max().round(12), round(along_c, 12))
+    0.0 0.0
+    """
+    E = W @ W.T - (B if B.ndim == 2 else np.diag(B))
+    s = float(np.trace(E)) + c
+    return 8.0 * (E @ W) + 4.0 * s * W, 2.0 * s
+
+
+def critical_points(b: FloatArray, N: int) -> Iterator[tuple[tuple[int, ...], FloatArray, float]]:
+    """Yield one critical point for each set S of at most N eigendirections, b > 0 ascending: S, W and c.
+
+    WWᵀ = Σ_{i∈S} b_i u_iu_iᵀ and c = Σ_{i∉S} b_i: rotating the neurons gives all the others.
+
+    >>> [S for S, W, c in critical_points(np.array([1.0, 2.0]), 1)]
+    [(), (0,), (1,)]
+    """
+    for size in range(min(N, b.size) + 1):
+        for S in combinations(range(b.size), size):
+            W = np.zeros((b.size, N))
+            W[list(S), range(size)] = np.sqrt(b[list(S)])
+            yield S, W, float(b.sum() - b[list(S)].sum())
 
 
 def _eigen(problem: QuadraticTarget) -> tuple[FloatArray, FloatArray | None]:
@@ -123,5 +152,6 @@ STATEMENTS = (
         "every critical point of the population risk is a global minimum or a strict saddle",
         ("ghorbani2019limitations",),
         "strict_saddle",
+        figure="saddle",
     ),
 )

@@ -26,7 +26,6 @@ from lazyscope.activations import Activation, as_activation
 from lazyscope.activations.derivatives import require_smooth, taylor_coefficients
 from lazyscope.checks import FloatArray, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.evidence.statement import Statement
 from lazyscope.limits import declared
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import on_sphere
@@ -167,18 +166,3 @@ def _concentration(model: TaylorModel, X: FloatArray) -> float:
     weights = np.full(len(X), model.Bx**2 / len(X))
     largest = max(float(np.linalg.eigvalsh(A)[:, -1].max()) for A in _matrices(model, X, weights, 2))
     return declared.matrix_concentration(model.m, model.d, largest)
-
-
-_SOURCE = ("bai2020beyond",)
-STATEMENTS = (
-    Statement(
-        "Lemma 5",
-        "the Rademacher complexity of f^Q is bounded by operator norms of its feature maps",
-        _SOURCE,
-        "generalisation",
-    ),
-    Statement("Theorem 6", "f^Q generalises like B_x²B_w²M_op/√n, M_op between 1/√d and 1", _SOURCE, "generalisation"),
-    Statement(
-        "Lemma 8", "matrix concentration: E max_r ‖A_r‖ ≤ 4√(log(2md) max_r ‖E A_r²‖)", _SOURCE, "generalisation"
-    ),
-)

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 import lazyscope as ls
 
 # private: the report keeps their mean alone
-from lazyscope.experiments.beyond.generalisation import _suprema, generalisation, operator_size
+from lazyscope.experiments.beyond.generalisation.numbers import _suprema, generalisation, operator_size
 from lazyscope.problems.inputs import draw_inputs
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.signs import norm_24
