@@ -168,7 +168,7 @@ def needed_in_theory(problem: MultiIndex, learner: str, level: float, sigma: Act
     """Return the n at which the deterministic equivalent of a lazy learner has the risk `level`, at the best ridge.
 
     >>> round(needed_in_theory(MultiIndex(30, "he2"), "kernel", 0.5, "cos") / 464, 1)  # of 464 quadratic harmonics
-    0.7
+    0.5
     """
     from scipy.optimize import brentq
 
