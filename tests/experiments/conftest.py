@@ -120,6 +120,8 @@ TINY = {
         width=32,
         randomized_width=32,
         most=70,
+        noisy=(5, 8),
+        cubic=(3, 4),
     ),
     "max-margin": MaxMarginPreset("tiny", (1.5, 3.0), 4, d=(16, 32)),
     "margin-equivalence": MarginEquivalencePreset("tiny", (12, 24), 4, psi1=(2.0, 3.0), activations=("relu", "tanh")),
