@@ -13,6 +13,7 @@ from lazyscope.experiments.beyond.higher_order import HigherOrderPreset
 from lazyscope.experiments.beyond.landscape import LandscapePreset
 from lazyscope.experiments.beyond.sample_complexity import SampleComplexityPreset
 from lazyscope.experiments.dynamics.flow import FlowPreset
+from lazyscope.experiments.dynamics.giant_step import GiantStepPreset
 from lazyscope.experiments.dynamics.plateau import PlateauPreset
 from lazyscope.experiments.dynamics.saddle import SaddlePreset
 from lazyscope.experiments.dynamics.staircase import StaircasePreset
@@ -58,6 +59,7 @@ PANELS = PanelsPreset(
     widest=0.4,
 )
 TINY = {
+    "giant-step": GiantStepPreset("tiny", 20, 40, ratios=(2.0, 8.0, 16.0), steps=(0.0, 2.0), draws=3),
     "cost-of-laziness": CostPreset(
         "tiny",
         {2: {"kernel": (8, 12, 16), "SGD": (16, 24, 32), "giant step": (12, 24)}, 3: {"NT": (5, 7)}},
