@@ -5,7 +5,7 @@ import pytest
 
 import lazyscope as ls
 from lazyscope import weights
-from lazyscope.population import descent, fitted
+from lazyscope.population import descent, random_features
 
 TARGET = ls.QuadraticTarget.exponential(20, seed=100)
 MIXTURE = ls.GaussianMixture.three_level(20, seed=0)
@@ -61,7 +61,7 @@ def test_the_term_of_a_fit():
         X, r = rng.standard_normal((n, N)), rng.standard_normal(n)
         added.append(float(np.sum(np.linalg.lstsq(X, r, rcond=None)[0] ** 2)))
     error = np.std(added, ddof=1) / np.sqrt(draws)
-    assert abs(np.mean(added) - fitted.added(1.0, N, n)) < 4.0 * error
+    assert abs(np.mean(added) - random_features.added(1.0, N, n)) < 4.0 * error
     assert abs(np.mean(added) - N / n) > 2.0 * error  # and not N/n
     with pytest.raises(ls.NoTheorem, match="n > N \\+ 1"):
-        fitted.added(1.0, 10, 11)
+        random_features.added(1.0, 10, 11)
