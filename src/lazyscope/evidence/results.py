@@ -36,6 +36,7 @@ LONG_NAMES = {
     "risk": "risk",
     "times": "t = steps/d",
     "epsilon_g": "½E(f̂ − f)²",
+    "risk_error": "error of the risk, by the distance of several rules of quadrature or sampling",
     "Q": "Q, overlaps of the weights",
     "R": "R, overlaps of weights and target",
     "bias": "bias, F₁²𝓑",

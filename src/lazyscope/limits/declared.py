@@ -70,6 +70,18 @@ def higher_order(k: int, randomized: bool) -> FloatArray:
     return np.append(below, -1.0 / (2 * k))
 
 
+def polynomial_samples(p: int) -> tuple[int, int]:
+    """Return the exponents of d in the samples that (βᵀx)^p needs by §5.2, ‖x‖ = √d: tangent kernel, quadratic model.
+
+    With B_x = 1 the bounds are n_L ~ p²α²‖β‖^{2p} and n_Q ~ p³α²‖β‖^{2p}/d; inputs of length √d put d^p in the place of
+    ‖β‖^{2p}, and the ratio is p/d.
+
+    >>> polynomial_samples(3)
+    (3, 2)
+    """
+    return p, p - 1
+
+
 def matrix_concentration(m: int, d: int, largest: float) -> float:
     """Return Lemma 8's bound on E_s max_r ‖A_r‖_op: 4 √(log(2md) max_r ‖E A_r²‖), `largest` being the maximum."""
     return 4.0 * sqrt(log(2.0 * m * d) * largest)

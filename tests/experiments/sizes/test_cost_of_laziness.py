@@ -41,7 +41,7 @@ def test_the_lines_of_kernels_have_the_slope_of_the_degree(degree):
     low, high = (ls.MultiIndex(d, f"he{degree}") for d in (100, 200))
     n = [feature_learners.needed_in_theory(problem, "kernel", 0.5, sigma) for problem in (low, high)]
     assert np.log2(n[1] / n[0]) == pytest.approx(degree, abs=0.1)
-    ridges = np.array([1e-6, 1e-4, 1e-3, 1e-2, 1e-1]) * float(ls.Activation(sigma).second_moment(1.0))
+    ridges = np.array([1e-5, 1e-3, 1e-2, 1e-1, 1.0]) * float(ls.Activation(sigma).second_moment(1.0))
     risk = ls.limit(low, ls.RandomFeatures(sigma), width=np.inf, samples=n[0], ridge=ridges, method="ridge").risk
     assert float(risk.min()) == pytest.approx(0.5, abs=1e-4)
 

@@ -47,15 +47,6 @@ def test_exact_is_what_a_fit_tends_to(samples):
     assert abs(found / (1.0 - share) - exact) < 3.0 * error + exact * share
 
 
-@pytest.mark.slow
-def test_exact_is_what_a_fit_on_a_million_samples_gives(keep):
-    problem, regime = ls.MultiIndex(50, CUBIC), ls.GiantStep("erf", 2.0, 400)
-    exact = float(ls.exact(problem, regime, width=150, seed=2).risk)
-    found, error, share = fitted(problem, regime, 150, 1_000_000, 2)
-    keep(exact=exact, fitted=found, error=error, z=(found / (1.0 - share) - exact) / error)
-    assert abs(found / (1.0 - share) - exact) < 3.0 * error
-
-
 def test_it_learns_at_n_of_order_d_what_no_kernel_learns():
     """Kernels at n ~ d have the linear half alone, a risk of ½ at least; one step on 8d samples leaves less."""
     d = 60

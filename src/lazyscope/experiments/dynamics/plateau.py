@@ -18,8 +18,7 @@ from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.verdict import answer, wrong_rows
-from lazyscope.limits.sgd.order_parameters.machine import Machine
-from lazyscope.limits.sgd.order_parameters.path import order_parameters
+from lazyscope.limits.sgd.order_parameters.path import machine_of, order_parameters
 from lazyscope.problems import MultiIndex
 from lazyscope.protocols import SGD
 from lazyscope.regimes import Trained
@@ -79,19 +78,19 @@ class PlateauDraw(Draw):
         protocol = SGD(steps, 1, (self.step_size / (2.0 * d),), decay=(), test=1, second_layer="sum")
         start = self.start(rng)
         pack = Networks([start.astype(np.float32)], [N], protocol.step_sizes, regime.activation, True, True)
-        machine = Machine.of(self.problem, regime, N)
+        machine = machine_of(self.problem, regime, N)
 
         def state() -> FloatArray:
             W = pack.state.T.astype(np.float64)
-            now = machine.start(W @ W.T, W[:, :N])
+            now = machine.shape.start(W @ W.T, W[:, :N])
             now[-1] += float(pack.c[0])
             return now
 
         points = np.unique(np.geomspace(max(1.0, 0.002 * steps), steps, _POINTS).round().astype(int))
         table = measured(law, (pack,), protocol, rng, points, lambda: state().tolist())
         states = table[:, 1:]
-        risk = machine.squared_error(states) / machine.energy
-        return {"time": points / float(d), "risk": risk, "R": machine.split(states)[1]}
+        risk = machine.squared_error(states) / self.problem.energy
+        return {"time": points / float(d), "risk": risk, "R": machine.shape.split(states)[1]}
 
 
 @dataclass(frozen=True)

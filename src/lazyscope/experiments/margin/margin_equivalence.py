@@ -35,7 +35,7 @@ _PANELS = {"error": "test error", "margin": "margin κ"}
 
 @dataclass(frozen=True)
 class MarginEquivalencePreset(Preset):
-    """Activations, widths as N/d, dimensions of which the last has all the widths, draws."""
+    """Activations, widths as N/d, dimensions, of which only the last is run at every width, and draws."""
 
     d: tuple[int, ...]
     draws: int
@@ -61,7 +61,7 @@ class MarginEquivalencePreset(Preset):
 
 
 PRESETS = {
-    "quick": MarginEquivalencePreset("three minutes", (25, 50, 100, 200), 32),
+    "quick": MarginEquivalencePreset("one minute", (25, 50, 100, 200), 16),
     "paper": MarginEquivalencePreset(
         "half an hour", (50, 100, 200, 400), 60, (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
     ),

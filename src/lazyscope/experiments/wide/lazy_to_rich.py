@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 QUANTITIES = training.QUANTITIES
 _BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
+_TRACES = 4  # scales α whose way is drawn
 _SHOWN = {
     "movement": ("weights, ‖W − W₀‖/‖W₀‖", _RED, "D"),
     "drift": ("tangent kernel, ‖K − K₀‖/‖K₀‖", _BLUE, "o"),
@@ -236,7 +237,7 @@ def data(preset: LazyToRichPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw the risk in the end, what laziness means, and the way there, for every α."""
     panel = data["alpha"]
-    with canvas(14.4, 4.9) as figure:
+    with canvas(13.2, 4.8) as figure:
         first, second, third = figure.subplots(1, 3)
         _draw_risk(first, panel)
         _draw_laziness(second, panel)
@@ -248,7 +249,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def _draw_risk(axes: Axes, panel: xr.Dataset) -> None:
-    axes.plot(panel.line, panel.exact_line, color="#333333", label="closed form, endless training")
+    axes.plot(panel.line, panel.exact_line, color="#333333", label="closed form")
     for name, level, below in (("NT", float(panel.tangent), False), ("NN", float(panel.floor), True)):
         axes.axhline(level, color=LOOKS[name]["color"], linestyle=(0, (4, 3)), linewidth=1.2)
         words, where = ("NN, Theorem 3", "right") if below else ("NT of the same weights", "left")
@@ -257,9 +258,9 @@ def _draw_risk(axes: Axes, panel: xr.Dataset) -> None:
                       color=LOOKS[name]["color"], fontsize=9.5)  # fmt: skip
     for k, alpha in enumerate(panel.alpha.values):
         axes.errorbar(alpha, panel.end[k], panel.end_stderr[k], color=_colour(panel, k), marker="o", linestyle="",
-                      markersize=7.0, zorder=3, label="SGD, mean ± standard error" if k == 0 else None)  # fmt: skip
+                      markersize=7.0, zorder=3, label="SGD ± stderr" if k == 0 else None)  # fmt: skip
     axes.set(xscale="log", xlabel="α, output scale", ylabel=RISK, ylim=(-0.01, None))
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16))
+    axes.legend(loc="center left")
 
 
 def _draw_laziness(axes: Axes, panel: xr.Dataset) -> None:
@@ -276,17 +277,19 @@ def _draw_laziness(axes: Axes, panel: xr.Dataset) -> None:
         axes.plot(ends, last[-1] * (ends / alpha[-1]) ** declared.LAZINESS, color=colour, linestyle="--", linewidth=1.0)
     axes.axvspan(alpha[lazy][0], alpha[-1], color="#f0f0f0", zorder=0)
     axes.set(xscale="log", yscale="log", xlabel="α, output scale", ylabel="at the end of training")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=9.5,
-                title="fitted where shaded; dashed: 1/α")  # fmt: skip
+    axes.set_ylim(bottom=float(min(panel[name].isel(point=-1).min() for name in _SHOWN)) / 3e3)
+    axes.legend(loc="lower left", title="fitted where shaded; dashed: 1/α", alignment="left")
 
 
 def _draw_training(axes: Axes, along: xr.Dataset) -> None:
-    for k, alpha in enumerate(along.alpha.values):
+    shown = np.unique(np.linspace(0, along.sizes["alpha"] - 1, _TRACES).astype(int))
+    for k in shown.tolist():
         at, colour = along.isel(alpha=k), _colour(along, k)
         axes.plot(at.time, at.flow, color=colour, linewidth=1.4)
-        axes.plot(at.time, at.risk, color=colour, linestyle="", marker="o", markersize=4.0, label=f"α = {alpha:g}")
+        words = f"α = {float(at.alpha):g}"
+        axes.plot(at.time, at.risk, color=colour, linestyle="", marker="o", markersize=4.0, label=words)
     axes.set(xscale="log", yscale="log", xlabel="t = Σε, time of the tangent model's flow", ylabel=RISK)
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, title="dots: SGD, one draw", fontsize=9.5)
+    axes.legend(loc="lower left", title="dots: SGD, one draw")
 
 
 def _colour(panel: xr.Dataset, k: int) -> Any:

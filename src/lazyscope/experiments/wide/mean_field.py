@@ -177,6 +177,7 @@ def assemble(work: list[ParticlesDraw], rows: list[Row]) -> xr.Dataset:
             "risk": ("particles", mean),
             **({"stderr": ("particles", stderr)} if table.shape[1] > 1 else {}),
             "excess": ("particles", excess.mean(axis=1)),
+            "excess_draws": (("particles", "draw"), excess),
             **({"exponent": float(slope)} if fitted else {}),
             **({"exponent_stderr": float(spread)} if fitted and table.shape[1] > 1 else {}),
             "minimum": float(least["risk"][-1]),
@@ -321,13 +322,16 @@ def _draw_descents(axes: Axes, panel: xr.Dataset) -> None:
 
 
 def _draw_excess(axes: Axes, panel: xr.Dataset) -> None:
-    N, excess = panel.particles.values.astype(float), panel.excess.values
+    N, every = panel.particles.values.astype(float), np.maximum(panel.excess_draws.values, _RESOLVED)
     slope, error = float(panel.exponent), float(panel.exponent_stderr)
-    label = f"mean of {panel.attrs['draws']} starts: N$^{{{slope:.2f} \\pm {error:.2f}}}$".replace("-", "−")
-    axes.errorbar(N, excess, panel.stderr, color=_RED, marker="D", linestyle="", label=label)
-    middle = np.exp(np.mean(np.log(N)))
-    height = np.exp(np.mean(np.log(excess)))
-    axes.plot(N, height * (N / middle) ** slope, color=_RED, linewidth=1.1)
+    typical = np.exp(np.mean(np.log(every), axis=1))  # the line is fitted to logarithms
+    starts = np.broadcast_to(N[:, None], every.shape)
+    axes.plot(starts.ravel(), every.ravel(), color=_RED, marker="o", markersize=3.5, alpha=0.45, linestyle="",
+              label="each start")  # fmt: skip
+    axes.plot(N, typical, color=_RED, marker="D", markersize=7.0, linestyle="", label="their geometric mean")
+    middle, height = np.exp(np.mean(np.log(N))), np.exp(np.mean(np.log(typical)))
+    label = f"fit, N$^{{{slope:.2f} \\pm {error:.2f}}}$".replace("-", "−")
+    axes.plot(N, height * (N / middle) ** slope, color=_RED, linewidth=1.1, label=label)
     axes.plot(N, 2.5 * height * middle / N, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0, label="1/N")
     axes.set(xscale="log", yscale="log", xlabel="N, particles", ylabel="risk above the best measure's")
     axes.set_title("What is left at the end")

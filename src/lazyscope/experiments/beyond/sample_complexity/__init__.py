@@ -1,4 +1,4 @@
-"""Samples needed against d: kernels, quadratic model and networks on 2-XOR and a monomial (Bai & Lee 2019, §5.2)."""
+"""Samples needed against d: kernels, quadratic model and networks on 2-XOR and monomials (Bai & Lee 2019, §5.2)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from lazyscope.experiments.beyond.sample_complexity.numbers import (
     sample_complexity,
 )
 from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame.draws import split
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.verdict import Fault, answer
 from lazyscope.limits import declared
 from lazyscope.problems import RidgeMonomial, SparseParity
-from lazyscope.runs.pictures import LOOKS
+from lazyscope.runs.pictures import LOOKS, scale_colour
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,7 +40,14 @@ _LOOKS = {
     "randomised network": (_ORANGE, "s"),
     "trained network": (_RED, "D"),
 }
-_TITLES = {"xor": "2-XOR, error {level:.0%}", "monomial": "(βᵀx)², relative squared error {level:g}"}
+_TITLES = {
+    "xor": "2-XOR, error {level:.0%}",
+    "noisy": "2-XOR, a tenth of the labels flipped, error {level:.0%}",
+    "monomial": "(βᵀx)², relative squared error {level:g}",
+    "cubic": "(βᵀx)³, relative squared error {level:g}",
+}
+_DEGREES = {"xor": 2, "noisy": 2, "monomial": 2, "cubic": 3}
+_FLIP = 0.1
 _WANTED = ("quadratic model", "randomised network")
 _GAP = 0.5  # what the exponents of these must be smaller by, on 2-XOR
 _CORE = ("NTK", "quadratic model", "randomised network", "trained network")
@@ -58,12 +66,14 @@ class SampleComplexityPreset(Preset):
     randomized_width: int = 512  # on the monomial, where what signs leave of f^L counts as error
     most: int = 12_000
     costly: int = 64  # the largest d of kernels beside the NTK
+    noisy: tuple[int, ...] = (12, 24, 48)
+    cubic: tuple[int, ...] = (6, 9, 13, 18)
 
 
 PRESETS = {
-    "quick": SampleComplexityPreset("a minute and a half", (16, 32, 64, 96), (16, 32, 64)),
+    "quick": SampleComplexityPreset("two minutes", (16, 32, 64, 96), (16, 32, 64)),
     "paper": SampleComplexityPreset(
-        "seven minutes",
+        "ten minutes",
         (16, 24, 32, 48, 64, 96),
         (16, 24, 32, 48, 64),
         draws=4,
@@ -102,84 +112,130 @@ def _monomial(preset: SampleComplexityPreset) -> list[SampleComplexityDraw]:
     ]
 
 
+def _noisy(preset: SampleComplexityPreset) -> list[SampleComplexityDraw]:
+    """2-XOR with flipped labels; the error is that against the true ones."""
+    return [
+        SampleComplexityDraw(SparseParity(d, flip=_FLIP), learner, 0.05, preset.width, preset.most, number)
+        for learner in ("NTK", *_WANTED)
+        for d in preset.noisy
+        for number in range(preset.monomial_draws)
+    ]
+
+
+def _cubic(preset: SampleComplexityPreset) -> list[SampleComplexityDraw]:
+    """The power p = 3; α = 1/√15 gives (βᵀx)³ the mean square 1 of a label, up to 1/d."""
+    return [
+        SampleComplexityDraw(
+            RidgeMonomial(d, 3, alpha=15**-0.5), learner, 0.2, preset.randomized_width, preset.most, number
+        )
+        for learner in ("NTK", "quadratic model")
+        for d in preset.cubic
+        for number in range(preset.monomial_draws)
+    ]
+
+
+_PARTS = {"xor": _xor, "monomial": _monomial, "noisy": _noisy, "cubic": _cubic}
+
+
 def work(preset: SampleComplexityPreset) -> list[SampleComplexityDraw]:
     """Return one draw for each problem, learner, d and data set."""
-    return _xor(preset) + _monomial(preset)
+    return [draw for part in _PARTS.values() for draw in part(preset)]
 
 
 def data(preset: SampleComplexityPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
-    """Return n(d) with exponents for both problems, and the error against n in the largest dimension of 2-XOR."""
-    xor, monomial = _xor(preset), _monomial(preset)
-    return {
-        "xor": assemble(xor, rows[: len(xor)]),
-        "monomial": assemble(monomial, rows[len(xor) :]),
-        "curves": curves(xor, rows[: len(xor)], max(preset.xor)),
-    }
+    """Return n(d) with exponents for four problems, and the error against n in the largest dimension of 2-XOR."""
+    plans = {name: part(preset) for name, part in _PARTS.items()}
+    own = dict(zip(plans, split(rows, list(plans.values())), strict=True))
+    panels = {name: assemble(plan, own[name]) for name, plan in plans.items()}
+    return {**panels, "curves": curves(plans["xor"], own["xor"], max(preset.xor))}
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
-    """Draw n(d) for both problems, fits as lines and slopes 1 and 2 beside them; error against n on the right."""
-    with canvas(14.4, 4.9) as figure:
-        for axes, panel in zip(figure.subplots(1, 3), ("xor", "monomial", "curves"), strict=True):
-            if panel == "curves":
-                _curves(axes, data[panel], float(data["xor"].attrs["level"]))
-            else:
-                _needed(axes, data[panel], _TITLES[panel].format(level=data[panel].attrs["level"]))
+    """Draw n(d) for four problems, what the quadratic model saves against d, and error against n; one legend."""
+    from matplotlib.lines import Line2D
+
+    with canvas(13.2, 8.4) as figure:
+        frames = figure.subplots(2, 3)
+        for axes, panel in zip((*frames[0], frames[1, 0]), _TITLES, strict=True):
+            _needed(axes, data[panel], panel)
+        _saved(frames[1, 1], data)
+        _curves(frames[1, 2], data["curves"], float(data["xor"].attrs["level"]))
+        known = [name for name in _LOOKS if name in data["xor"].learner.values]
+        handles = [Line2D([], [], color=_LOOKS[name][0], marker=_LOOKS[name][1], label=name) for name in known]
+        handles.append(Line2D([], [], color="#888888", linestyle=(0, (4, 3)), label="exponents of §5.2"))
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
 
 
-def _needed(axes: Axes, panel: xr.Dataset, title: str) -> None:
+def _needed(axes: Axes, panel: xr.Dataset, name: str) -> None:
     d = panel.d.values.astype(float)
-    for name in panel.learner.values.tolist():
-        at = panel.sel(learner=name)
-        colour, marker = _LOOKS[name]
-        half = float(at.exponent_high - at.exponent_low) / 2
-        label = f"{name}: d$^{{{float(at.exponent):.2f} \\pm {half:.2f}}}$"
+    for learner in panel.learner.values.tolist():
+        at = panel.sel(learner=learner)
+        colour, marker = _LOOKS[learner]
         kept = np.isfinite(at.needed.values)
         if not np.any(kept):
             continue  # the verdict says who did not reach the level
+        half = float(at.exponent_high - at.exponent_low) / 2
+        label = f"d$^{{{float(at.exponent):.2f} \\pm {half:.2f}}}$"
         error = at.needed.values * np.nan_to_num(at.needed_stderr.values)
         axes.errorbar(d[kept], at.needed[kept], error[kept], color=colour, marker=marker, linestyle="", label=label)
-        middle = np.exp(np.mean(np.log(at.needed.values[kept])))
-        center = np.exp(np.mean(np.log(d[kept])))
+        middle, center = (np.exp(np.mean(np.log(values))) for values in (at.needed.values[kept], d[kept]))
         axes.plot(d[kept], middle * (d[kept] / center) ** float(at.exponent), color=colour, linewidth=1.1)
     ends = d[[0, -1]]
     # references through the outer corners, clear of the dots
-    top, bottom = float(np.nanmax(panel.needed[:, 0])) * 1.8, float(np.nanmin(panel.needed[:, 0])) / 1.9
-    for start, learner, words in ((top, "NTK", "d²"), (bottom, "quadratic model", "d")):
-        power = declared.SAMPLES[learner]
+    first = panel.needed.values[:, 0][np.isfinite(panel.needed.values[:, 0])]
+    top, bottom = (1.8 * first.max(), first.min() / 1.9) if first.size else (np.nan, np.nan)
+    for start, power in zip((top, bottom), declared.polynomial_samples(_DEGREES[name]), strict=True):
         axes.plot(ends, start * (ends / ends[0]) ** power, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
-        axes.annotate(words, (ends[-1], start * (ends[-1] / ends[0]) ** power), color="#666666", xytext=(5, -4),
-                      textcoords="offset points")  # fmt: skip
-    axes.set(xscale="log", yscale="log", xlabel="d, inputs", ylabel="n, samples needed", title=title)
+    axes.set(xscale="log", yscale="log", xlabel="d, inputs", ylabel="n, samples needed")
+    axes.set_title(_TITLES[name].format(level=panel.attrs["level"]))
+    _dimensions(axes, d)
+    axes.legend(loc="upper left", fontsize=9, handletextpad=0.3, borderaxespad=0.2)
+
+
+def _dimensions(axes: Axes, d: Any) -> None:
     axes.set_xticks(d)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, title="fitted exponent, 95%")
+
+
+def _saved(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
+    """n_Q/n_L, which §5.2 has as p/d."""
+    styles = {"xor": "o", "noisy": "s", "monomial": "^", "cubic": "D"}
+    for k, (name, marker) in enumerate(styles.items()):
+        ratio = data[name].needed.sel(learner="quadratic model") / data[name].needed.sel(learner="NTK")
+        words = _TITLES[name].split(", relative")[0].split(", error")[0].replace(" a tenth of the labels", "")
+        axes.plot(ratio.d, ratio, color=scale_colour(k / 3), marker=marker, linewidth=1.0, label=words)
+    low, high = (f(float(f(data[name].d)) for name in styles) for f in (min, max))
+    d = np.array([low, high])
+    axes.plot(d, 8.0 / d, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
+    axes.set(xscale="log", yscale="log", xlabel="d, inputs", ylabel="n of the quadratic model / n of the NTK")
+    axes.set_title("What the quadratic model saves (dashed: 1/d)")
+    _dimensions(axes, [8, 16, 32, 64])
+    axes.legend(loc="lower left", fontsize=9)
 
 
 def _curves(axes: Axes, panel: xr.Dataset, level: float) -> None:
     for name in panel.learner.values.tolist():
         colour, marker = _LOOKS[name]
         at = panel.sel(learner=name)
-        axes.plot(at.samples, np.maximum(at.error, 1e-3), color=colour, marker=marker, label=name)
-    axes.axhline(level, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
+        axes.plot(at.samples, np.maximum(at.error, 1e-3), color=colour, marker=marker)
+    axes.axhline(level, color="#333333", linestyle=":", linewidth=1.0)
     axes.set(xscale="log", yscale="log", xlabel="n, samples", ylabel="share misclassified")
-    axes.set_title(f"2-XOR at d = {panel.attrs['d']}")
+    axes.set_title(f"2-XOR at d = {panel.attrs['d']}: the error on the way")
     axes.xaxis.set_minor_formatter("")
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, title="mean over data sets")
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return n(d), exponents and gains over the tangent kernel; say whether 2-XOR separates them by a half."""
     lines: list[str] = []
-    for panel in ("xor", "monomial"):
+    for panel in _TITLES:
         result = data[panel]
         lines += [_TITLES[panel].format(level=result.attrs["level"]), _head(result)]
         lines += [_line(result, name) for name in result.learner.values.tolist()]
     gains = {name: gain(data["xor"], name) for name in _WANTED}
     short = [name for name, (_, low, _) in gains.items() if not low >= _GAP]
-    missed = int(sum(int(np.sum(data[panel].missed)) for panel in ("xor", "monomial")))
+    missed = int(sum(int(np.sum(data[panel].missed)) for panel in _TITLES))
     if missed:
         lines.append(f"{missed} data sets did not reach the level.")
     told = ", ".join(f"{gained:.2f} [{low:.2f}, {high:.2f}]" for gained, low, high in gains.values())

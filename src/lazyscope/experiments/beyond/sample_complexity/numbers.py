@@ -99,7 +99,7 @@ class SampleComplexityDraw(Draw):
     def _refitted(self, problem: MultiIndex) -> Iterator[tuple[int, float]]:
         """Yield the least risk over ridges on the first n samples, as n grows."""
         key, sigma = (self.number, problem.d), Activation(self.sigma)
-        X_test, wanted = feature_learners.wanted(problem, _TESTED, _generator(self.seed, *key, 1))
+        X_test, wanted = feature_learners.wanted(problem, feature_learners.TESTED, _generator(self.seed, *key, 1))
         sizes = grid(problem.d, self.most)
         X, y = feature_learners.sampled(problem, max(sizes), _generator(self.seed, *key, 0))
         for n in sizes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,15 @@ class Machine:
     trained: bool = False
     offset: bool = True
 
+    @staticmethod
+    def serves(problem: MultiIndex, regime: Trained) -> bool:
+        """Say whether network and target have neurons alike, of a σ whose integrals have closed forms."""
+        sigma = regime.activation.name
+        if not isinstance(regime.activation.name_or_callable, str) or sigma not in _KINDS:
+            return False
+        twice = sigma == "square" and problem.link == "he2"
+        return twice or (problem.neuron is not None and problem.neuron.name == sigma)
+
     @classmethod
     def of(cls, problem: MultiIndex, regime: Trained, N: int, trained: bool = False, offset: bool = True) -> Machine:
         """Return the machine of a problem and a regime, where the integrals are known.
@@ -44,22 +54,25 @@ class Machine:
         array([1., 1.])
         """
         theorem, sigma = "The limit of SGD", regime.activation.name
-        if not isinstance(regime.activation.name_or_callable, str) or sigma not in _KINDS:
-            raise NoTheorem.of(theorem, f"σ from {', '.join(_KINDS)}", sigma, "Use simulate.")
-        if regime.alpha is not None:
-            raise NoTheorem.of(theorem, "no output scale", f"α = {regime.alpha:g}", "Use simulate.")
-        if sigma == "square" and problem.link == "he2":
-            b = np.array([np.sqrt(0.5)])
-        elif problem.neuron is not None and problem.neuron.name == sigma:
-            b = np.ones(problem.indices)
-        else:
-            target = f"a target of neurons like those of the network, {sigma} or committee-{sigma}"
-            raise NoTheorem.of(theorem, target, str(problem).split(",")[0], "Use simulate.")
+        if not cls.serves(problem, regime):
+            needs = f"neurons alike in network and target, of {', '.join(_KINDS)}"
+            raise NoTheorem.of(theorem, needs, f"{sigma} on {str(problem).split(',')[0]}", "Use simulate.")
+        b = np.array([np.sqrt(0.5)]) if problem.neuron is None else np.ones(problem.indices)  # he₂ = (z² − 1)/√2
         if N > MOST:
             raise NoTheorem.of(theorem, f"at most {MOST} neurons, N fixed as d → ∞", N, "Use simulate.")
         kind, scale = _KINDS[sigma]
         mean = float(b.sum()) if kind == 2 else problem.mean
         return cls(kind, scale, N, b, mean if offset else 0.0, problem.noise, problem.energy, trained, offset)
+
+    @property
+    def shape(self) -> Machine:
+        """What shapes and starts a state: itself."""
+        return self
+
+    @property
+    def how(self) -> str:
+        """How expectations are taken, in a word."""
+        return "closed forms"
 
     @property
     def r(self) -> int:
@@ -81,6 +94,11 @@ class Machine:
         Q, R, a, k = np.split(states, [N * N, N * n, N * n + N], axis=-1)
         shape = states.shape[:-1]
         return Q.reshape(*shape, N, N), R.reshape(*shape, N, self.r), a, k[..., 0] - self.mean
+
+    def solved(self, start: FloatArray, times: FloatArray, step: float) -> tuple[FloatArray, FloatArray, None]:
+        """Return the states at ascending times, E[(f̂ − f)²] there, and no error: that of the integration is 10⁻¹⁰."""
+        states = self.path(start, times, step)
+        return states, self.squared_error(states), None
 
     def squared_error(self, states: FloatArray) -> FloatArray:
         """E[(f̂ − f)²] of each state, without the noise of the label."""
@@ -108,19 +126,26 @@ class Machine:
         def moved(t: float, state: FloatArray) -> FloatArray:
             return np.asarray(speed * rates(self.kind, state, *how, *flags))
 
-        def lost(t: float, state: FloatArray) -> float:
-            return _LOST - float(np.max(np.abs(state)))
-
-        lost.terminal = True  # type: ignore[attr-defined]
         if not times[-1] > 0.0:
             return np.repeat(start[None], times.size, axis=0)
+        lost, message = diverges(step, float(times[-1]))
         with np.errstate(all="ignore"):
             solved = solve_ivp(
                 moved, (0.0, float(times[-1])), start, "DOP853", times, events=lost, rtol=_RELATIVE, atol=_ABSOLUTE
             )
         if solved.status != 0 or not np.all(np.isfinite(solved.y)):
-            raise NotConverged(
-                f"SGD diverges with the step size {step:g}, before t = {float(times[-1]):.3g}: the weights grow "
-                "without bound. Pass a smaller step size."
-            )
+            raise NotConverged(message)
         return np.asarray(solved.y.T)
+
+
+def diverges(step: float, until: float) -> tuple[Callable[[float, FloatArray], float], str]:
+    """Return the event at which an integration has left every solution, and what is then said."""
+
+    def lost(t: float, state: FloatArray) -> float:
+        return _LOST - float(np.max(np.abs(state)))
+
+    lost.terminal = True  # type: ignore[attr-defined]
+    return lost, (
+        f"SGD diverges with the step size {step:g}, before t = {until:.3g}: the weights grow without bound. "
+        "Pass a smaller step size."
+    )

@@ -10,6 +10,7 @@ import numpy as np
 from lazyscope.checks import FloatArray, arithmetic, non_negative_numbers, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.limits.flow.curve import described
+from lazyscope.limits.sgd.order_parameters.estimated import Estimated
 from lazyscope.limits.sgd.order_parameters.machine import LAST, Machine
 from lazyscope.problems import MultiIndex
 from lazyscope.regimes import Trained
@@ -43,8 +44,9 @@ def order_parameters(
     Parameters
     ----------
     problem, regime
-        A `MultiIndex` of neurons, one or a committee, and `Trained` with the same σ: erf, erf2 (erf(u/√2), that of the
-        literature), relu or square.
+        A `MultiIndex` and `Trained`. Closed forms serve neurons alike in both, one or a committee, of erf, erf2
+        (erf(u/√2), that of the literature), relu or square. For any other σ and h, and up to 16 neurons, expectations
+        are taken by quadrature or by sampling, and `risk_error` says how well.
     times
         t = steps/d, ascending from 0 on: a sequence, which becomes the dimension `time`.
     step_size
@@ -61,7 +63,8 @@ def order_parameters(
     -------
     xarray.Dataset
         Over `time`: `risk`, 1 for the best constant; `epsilon_g` = ½E(f̂ − f)², as the literature has it; `Q`, `R`,
-        `second_layer` and `offset`; `plateau_begin` and `plateau_end`, ∞ where the curve has no plateau that ends.
+        `second_layer` and `offset`; `plateau_begin` and `plateau_end`, ∞ where the curve has no plateau that ends;
+        `risk_error` where there are no closed forms.
 
     Examples
     --------
@@ -71,6 +74,10 @@ def order_parameters(
     >>> path = order_parameters(target, ls.Trained("erf2"), times=[0, 20, 200], step_size=0.5, overlaps=start)
     >>> path.epsilon_g.values.round(6)
     array([0.449443, 0.015208, 0.001081])
+    >>> start = (np.eye(1), np.array([[0.3]]))  # a tanh neuron that learns from an erf neuron
+    >>> path = order_parameters(ls.MultiIndex(50, "erf"), ls.Trained("tanh"), times=[20], step_size=0.2, overlaps=start)
+    >>> path.expectations, bool(path.risk_error[0] < 1e-6), bool(path.risk[0] < 0.1)
+    ('quadrature', True, True)
     """
     owner = "order_parameters"
     if not isinstance(problem, MultiIndex):
@@ -93,13 +100,27 @@ def order_parameters(
     if (given is None) == (width is None):
         raise InvalidParameter.of(owner, "width", "be given, or overlaps, and not both", width)
     N = whole_number(width, owner, "width") if given is None else len(given[0])
-    machine = Machine.of(problem, regime, N, second_layer == "trained", offset == "trained")
+    machine = machine_of(problem, regime, N, second_layer == "trained", offset == "trained")
     seed, draw = whole_number(seed, owner, "seed", least=0), whole_number(draw, owner, "draw", least=0)
-    start = machine.drawn(problem.d, regime.init, seed, draw) if given is None else machine.start(*given)
+    shape = machine.shape
+    start = shape.drawn(problem.d, regime.init, seed, draw) if given is None else shape.start(*given)
     with arithmetic("The limit of SGD"):
-        states = machine.path(start, moments, step)
-        error = machine.squared_error(states)
-    return _labelled(problem, regime, machine, moments, states, error)
+        states, squares, error = machine.solved(start, moments, step)
+    result = _labelled(problem, regime, shape, moments, states, squares)
+    if error is None:
+        return result
+    result["risk_error"] = ("time", error / problem.energy, {"long_name": "error of the risk, by the rules' distance"})
+    return result.assign_attrs(expectations=machine.how)
+
+
+def machine_of(
+    problem: MultiIndex, regime: Trained, N: int, trained: bool = False, offset: bool = True
+) -> Machine | Estimated:
+    """Return the equations in closed form where network and target allow, else with expectations by rules."""
+    if regime.alpha is not None:
+        raise NoTheorem.of("The limit of SGD", "no output scale", f"α = {regime.alpha:g}", "Use simulate.")
+    kind = Machine if Machine.serves(problem, regime) else Estimated
+    return kind.of(problem, regime, N, trained, offset)
 
 
 def _checked(overlaps: Any, r: int) -> tuple[FloatArray, FloatArray]:
