@@ -103,7 +103,11 @@ def _start(store: Path) -> None:
 _STORE = Path()
 
 
+_LATE: list[bool] = []  # whether this process cut a command off: the exception itself may be caught on its way
+
+
 def _too_slow(*_: Any) -> None:
+    _LATE.append(True)
     raise _TooSlow
 
 
@@ -115,8 +119,11 @@ def _end_helpers() -> None:
 
 
 def run(words: list[str], store: Path) -> Outcome:
-    """Run one command in a fresh folder and judge it."""
+    """Run one command in a fresh folder and judge it; none after one that was cut off: its imports may be half done."""
     from lazyscope.cli import main
+
+    if _LATE:
+        return Outcome(words, None)
 
     home = Path.cwd()
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
@@ -142,6 +149,8 @@ def run(words: list[str], store: Path) -> Outcome:
             signal.alarm(0)
             os.chdir(home)
             _end_helpers()
+        if _LATE:  # it went on, or ended by the interruption: neither is a fault of its own
+            return Outcome(words, None)
         out.flush()
         err.flush()
         outcome.stdout, outcome.stderr = (stream.buffer.getvalue().decode() for stream in (out, err))
@@ -272,18 +281,20 @@ def _store(folder: Path) -> Path:
 
 
 def _batch(tally: Tally, numbers: Any, seed: int, store: Path, deadline: Deadline) -> None:
-    """Keep the workers busy until there is no time or nothing left to do."""
+    """Keep the workers busy until there is no time or nothing left to do, or one of them has cut a command off."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(_WORKERS, context, _start, (store,)) as pool:
-        running = {}
-        while (deadline and tally.tried + len(running) < _TRIES) or running:
-            while deadline and len(running) < 2 * _WORKERS and tally.tried + len(running) < _TRIES:
+        running, fresh = {}, True
+        while (fresh and deadline and tally.tried + len(running) < _TRIES) or running:
+            while fresh and deadline and len(running) < 2 * _WORKERS and tally.tried + len(running) < _TRIES:
                 number = next(numbers)
                 running[pool.submit(trial, seed, number)] = number
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 number = running.pop(future)
-                _record(tally, *future.result(), seed, number)
+                outcome, path = future.result()
+                _record(tally, outcome, path, seed, number)
+                fresh = fresh and outcome.code is not None
 
 
 def _record(tally: Tally, outcome: Outcome, path: str, seed: int, number: int) -> None:

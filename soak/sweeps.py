@@ -11,6 +11,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from lazyscope.cli.terminal import PROGRESS
+
 PLAN = """
 problem = "quadratic"
 d = {d}
@@ -81,7 +83,9 @@ def ended(process: subprocess.Popen[str], folder: Path) -> Said:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         code = process.wait()
-    return Said(code, *((folder / name).read_text(errors="replace") for name in ("out.log", "err.log")))
+    out, err = ((folder / name).read_text(errors="replace") for name in ("out.log", "err.log"))
+    # a busy machine makes short work long, and long work tells its progress
+    return Said(code, out, "".join(line for line in err.splitlines(True) if not line.startswith(PROGRESS)))
 
 
 def said(*args: object, folder: Path, prefix: tuple[str, ...] = ()) -> Said:

@@ -13,7 +13,7 @@ from lazyscope.errors import LazyscopeError
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.references import Reference
 from lazyscope.experiments.frame.verdict import Fault
-from lazyscope.progress import observing
+from lazyscope.progress import observing, reporting
 from lazyscope.sweep import Plan, Task, Work, run
 from lazyscope.sweep.store import Store
 
@@ -137,7 +137,8 @@ class _Lines:
         """
         if not self.left:
             return
-        with suppress(LazyscopeError), Store.reading(self.store) as opened:
+        silent = reporting(lambda done, total, what: None)  # a line's own work is none of the sweep's
+        with silent, suppress(LazyscopeError), Store.reading(self.store) as opened:
             finished = opened.finished()
             ready = [one for one in self.left if all(task.key in finished for task in one[0])]
             self.left = [one for one in self.left if one not in ready]

@@ -69,9 +69,7 @@ def risks(
     `degrees` asks for the share that is learnt of so many eigenspaces, `learnt`.
     """
     shape = np.broadcast_shapes(N.shape, n.shape, ridge.shape)
-    N, n, ridge = (
-        np.ascontiguousarray(np.broadcast_to(size, shape), dtype=np.float64).ravel() for size in (N, n, ridge)
-    )
+    N, n, ridge = (np.array(np.broadcast_to(size, shape), dtype=np.float64).ravel() for size in (N, n, ridge))
     trace = float(np.sum(spectrum.multiplicity * spectrum.xi)) + spectrum.tail
     if trace <= 0.0:  # features that are zero: nothing is learnt
         return _nothing(spectrum, shape, degrees)

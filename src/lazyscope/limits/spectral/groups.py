@@ -62,9 +62,7 @@ def risks(
     that are not tiny.
     """
     shape = np.broadcast_shapes(N.shape, n.shape, ridge.shape)
-    N, n, ridge = (
-        np.ascontiguousarray(np.broadcast_to(size, shape), dtype=np.float64).ravel() for size in (N, n, ridge)
-    )
+    N, n, ridge = (np.array(np.broadcast_to(size, shape), dtype=np.float64).ravel() for size in (N, n, ridge))
     spectrum, d, tau2 = groups.whole, groups.d, noise**2
     trace = float(np.sum(spectrum.multiplicity * spectrum.xi)) + spectrum.tail
     Y = np.minimum(groups.Y, spectrum.xi) / trace
