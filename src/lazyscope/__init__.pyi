@@ -23,6 +23,7 @@ from .experiments.wide.interpolation import interpolation as interpolation
 from .experiments.wide.lazy_to_rich import lazy_to_rich as lazy_to_rich
 from .experiments.wide.mean_field import mean_field as mean_field
 from .lenses.forecast.verb import forecast as forecast
+from .lenses.network.widths import lens_widths as lens_widths
 from .lenses.verb import lens as lens
 from .limits.flow.curve import flow as flow
 from .limits.flow.saddle import strict_saddle as strict_saddle

@@ -17,11 +17,15 @@ from lazyscope.experiments.dynamics.plateau import PlateauPreset
 from lazyscope.experiments.dynamics.saddle import SaddlePreset
 from lazyscope.experiments.dynamics.staircase import StaircasePreset
 from lazyscope.experiments.frame.experiment import Findings, compute
+from lazyscope.experiments.images.random_labels import LabelsPreset
+from lazyscope.experiments.images.trained_descent import TrainedDescentPreset
 from lazyscope.experiments.lazy.covariance import CovariancePreset
 from lazyscope.experiments.lazy.design import Dots, PanelsPreset
 from lazyscope.experiments.lazy.directions import DirectionsPreset
 from lazyscope.experiments.lazy.gap import GapPreset
+from lazyscope.experiments.lazy.inclusion import InclusionPreset
 from lazyscope.experiments.lazy.separation import SeparationPreset
+from lazyscope.experiments.lazy.spurious_minima import SpuriousPreset
 from lazyscope.experiments.margin.margin_equivalence import MarginEquivalencePreset
 from lazyscope.experiments.margin.max_margin import MaxMarginPreset
 from lazyscope.experiments.margin.separability import SeparabilityPreset
@@ -130,6 +134,10 @@ TINY = {
     "staircase": StaircasePreset("tiny", 10, 3, (1.0, 0.5, 0.25), 2, init=0.01, until=20.0, step_size=0.01),
     "plateau": PlateauPreset("tiny", (60,), 6, step_size=1.0, until=90.0, first=(0.05, 0.04)),
     "lazy-to-rich": LazyToRichPreset("tiny", 8, 2, alpha=(0.01, 3.0, 300.0, 1000.0)),
+    "inclusion": InclusionPreset("tiny", 5, 3, 2),
+    "spurious-minima": SpuriousPreset("tiny", (5, 6), 4, 1),
+    "random-labels": LabelsPreset("tiny", "digits", 100, 200, 20, 3, 0.02),
+    "trained-descent": TrainedDescentPreset("tiny", "digits", 80, 0.2, {1: (2, 5, 8, 12, 30, 100)}, 3, 400),
     "linearisation": LinearisationPreset("tiny", 12, (8, 32), (64, 256, 1024), 6),
     "mean-field": MeanFieldPreset("tiny", (2, 8, 32), 2, steps=300, samples=200, atoms=60),
     "interpolation": InterpolationPreset("tiny", (12, 24), 4, 4),

@@ -7,14 +7,28 @@ from urllib.parse import urlsplit
 
 SLIDERS = {
     "quadratic": "gamma",
+    "directions": "rho",
     "mixture": "strength",
+    "training": "rho",
+    "rich": "rho",
     "descent": "noise",
     "degrees": "e2",
     "margin": "signal",
     "beyond": "alpha",
     "data": "ridge",
 }
-LINES = {"quadratic": 3, "mixture": 4, "descent": 4, "degrees": 4, "margin": 3, "beyond": 3, "data": 3}
+LINES = {
+    "quadratic": 3,
+    "directions": 7,
+    "mixture": 4,
+    "training": 3,
+    "rich": 3,
+    "descent": 4,
+    "degrees": 4,
+    "margin": 3,
+    "beyond": 3,
+    "data": 3,
+}
 
 
 class Page:

@@ -132,7 +132,10 @@ def test_views_describe_controls_that_their_states_accept(client):
     listed = ViewList.model_validate(client.get("/api/views").json())
     assert [view.name for view in listed.views] == [
         "quadratic",
+        "directions",
         "mixture",
+        "training",
+        "rich",
         "descent",
         "degrees",
         "margin",
@@ -171,6 +174,10 @@ BAD = [
     ("limit/data", {"data": "0123456789abcdef"}, "Choose its file again"),
     ("limit/data", {"target": "nonsense"}, "name a column"),
     ("limit/data", {"ridge": "101"}, "ridge"),
+    ("limit/quadratic", {"levels": "paper,1,2"}, "8 numbers"),
+    ("limit/training", {"time": "0"}, "time"),
+    ("limit/training", {"levels": "-1,1"}, "B ⪰ 0"),
+    ("limit/rich", {"scale": "0"}, "scale"),
 ]
 
 

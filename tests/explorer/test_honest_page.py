@@ -120,12 +120,41 @@ def test_large_fits_and_is_kept(page, browser, server):
 
 
 def test_what_has_no_effect_is_off_and_says_so(page):
-    page.open("#beyond?what=samples")
-    assert page.tab.is_disabled("#c-alpha") and page.tab.is_enabled("#c-flip")
-    row = page.tab.locator(".control", has=page.tab.locator("#c-alpha"))
+    tab = page.tab
+    page.open("#descent")
+    assert tab.is_disabled("#c-psi1") and tab.is_enabled("#c-psi2")
+    row = tab.locator(".control", has=tab.locator("#c-psi1"))
     assert "no effect" in row.inner_text()
-    page.tab.select_option("#c-what", "coupling")
-    page.until(lambda: page.tab.is_enabled("#c-alpha") and page.tab.is_disabled("#c-flip"))
+    tab.select_option("#c-axis", "psi2")
+    page.until(lambda: tab.is_enabled("#c-psi1") and tab.is_disabled("#c-psi2"))
+    page.open("#beyond?what=samples")  # the controls of another question are not there
+    assert tab.is_hidden("#c-alpha") and tab.is_disabled("#c-alpha") and tab.is_visible("#c-flip")
+
+
+def test_time_can_be_moved_and_played_without_asking_the_server(page):
+    page.open("#training?target=committee&time=1")
+    tab = page.tab
+    asked = len([url for url in page.requests if "/api/limit/training" in url])
+    caption = tab.inner_text("#heat caption")
+    assert "at t = 1" in caption and tab.locator("#heat tbody td").count() == 4
+    first = tab.inner_text("#heat tbody")
+    tab.focus("#c-time")
+    tab.keyboard.press("ArrowRight")
+    page.drawn()
+    assert tab.inner_text("#heat caption") != caption and "time=1.04" in page.query()
+    tab.click("#play")
+    assert tab.inner_text("#play") == "Pause"
+    page.until(lambda: float(tab.get_by_label("Time t, as a number").input_value()) > 100.0)
+    page.until(lambda: tab.inner_text("#play") == "Play")  # it ends at the end
+    assert "time=150" in page.query() and tab.inner_text("#heat tbody") != first
+    assert asked == len([url for url in page.requests if "/api/limit/training" in url])
+    page.until(lambda: "time=150" in tab.text_content("#address"))
+    tab.click("#play")  # from the beginning
+    page.until(lambda: tab.inner_text("#play") == "Pause")
+    tab.click("#play")
+    assert tab.inner_text("#play") == "Play"
+    page.open("#training?target=committee&time=150")
+    assert "at t = 150" in tab.inner_text("#heat caption")
 
 
 def test_2_xor_opens_with_dots_and_they_are_in_its_files(page):
@@ -142,7 +171,7 @@ def test_ticks_do_not_overlap_on_a_phone(page):
     tab = page.tab
     tab.set_viewport_size({"width": 360, "height": 740})
     try:
-        for view in ("descent", "degrees", "margin", "beyond", "data"):
+        for view in ("descent", "degrees", "margin", "beyond", "data", "training", "rich"):
             page.open(f"#{view}")
             page.until(lambda: tab.locator("#chart .xtick text").count() > 1)
             edges = "e => e.map(t => t.getBoundingClientRect()).map(b => [b.left, b.right, b.top, b.bottom])"

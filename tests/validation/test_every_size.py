@@ -2,7 +2,7 @@
 
 The design is drawn from a fixed seed: d = 16 … 40, n and N from 50 to 5,000 (log-uniform, while a fit takes about a
 second), energy in degrees 1 to 4, λ from 10⁻³ to 1. Each point has draws of its own, so that the z-scores, the distance
-of the mean over draws from the formula in standard errors, are independent.
+of the mean over draws from the formula in standard errors, are independent. Four corners have N or n = 5,000 itself.
 """
 
 import numpy as np
@@ -75,3 +75,24 @@ def test_simulations_scatter_around_the_formula(label, count, keep):
         away = report[f"{name}_away"]
         assert abs(away["mean"]) < 0.5 and away["spread"] < 1.5, (name, away)
     assert sum(~np.array(near)) + sum(near) == count
+
+
+@pytest.mark.parametrize(("N", "n"), [(5000, 50), (5000, 100), (50, 5000), (100, 5000)])
+def test_corners_of_the_design(N, n, keep):
+    """The largest sizes, which the random design reaches only nearly: each within 3.5 standard errors, with 16 draws.
+
+    Of eight such z-scores by Student's law with 15 degrees of freedom one is beyond 3.5 in 40 designs; seeds are fixed.
+    """
+    target = ls.HarmonicTarget(24, [0.0, 0.4, 0.3, 0.2, 0.1], noise=0.3)
+    regime = ls.RandomFeatures("relu")
+    simulated = ls.simulate(target, regime, width=N, samples=n, ridge=0.03, draws=16, seed=N + n)
+    theory = ls.limit(target, regime, width=N, samples=n, ridge=0.03)
+    z = {
+        name: float((simulated[name] - theory[name]) / simulated[stderr])
+        for name, stderr in (("risk", "stderr"), ("train", "train_stderr"))
+    }
+    keep(
+        d=24, N=N, n=n, ridge=0.03, noise=0.3, activation="relu", energies=target.energies.tolist(), draws=16,
+        theory=float(theory.risk), simulated=float(simulated.risk), stderr=float(simulated.stderr), z=z,
+    )  # fmt: skip
+    assert max(map(abs, z.values())) < 3.5

@@ -24,7 +24,7 @@ _OWNER = "lazyscope figure"
 @click.option(
     "--folder",
     type=click.Path(path_type=Path),
-    help="Of mnist: a folder with its four IDX files; else OpenML is asked.",
+    help="Of figures on MNIST: a folder with its four IDX files; else OpenML is asked.",
 )
 @click.option("--fresh", is_flag=True, help="Compute anew what the shipped reference runs have, in a store of its own.")
 @click.option(

@@ -32,7 +32,7 @@ class Timely(H11Protocol):
         self._start()
 
     def data_received(self, data: bytes) -> None:
-        """Stop the time when the request is whole; start it when it is not and no time runs."""
+        """Stop the clock when the request is complete; else start it, unless it runs already."""
         super().data_received(data)
         self._heard = True
         if self._whole:

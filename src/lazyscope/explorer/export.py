@@ -126,7 +126,8 @@ def _rounded(values: list[float | None]) -> list[float | None]:
 def _view(view: View) -> dict[str, Any]:
     """Describe a view as the server does, its controls restricted to what the file has answers for."""
     record = view.record().model_dump()
-    record["controls"] = [_control(view, control) for control in view.record().controls if control.name in view.export]
+    kept = (control for control in view.record().controls if control.name in view.export or control.kind == "time")
+    record["controls"] = [_control(view, control) for control in kept]
     usual = view.state().model_dump()
     record["presets"] = [
         {**preset, "state": {name: value for name, value in preset["state"].items() if name in view.export}}
@@ -137,6 +138,8 @@ def _view(view: View) -> dict[str, Any]:
 
 
 def _control(view: View, control: Control) -> dict[str, Any]:
+    if control.kind == "time":  # every answer has all times
+        return control.model_dump()
     stops = list(view.export[control.name])
     shown = control.model_dump()
     shown["when"] = {name: value for name, value in (control.when or {}).items() if name in view.export}

@@ -97,6 +97,18 @@ class Kept(Record):
     about: str = Field(description="where they come from, in a line")
 
 
+class Frames(Record):
+    """A matrix at every moment, of which the page shows one: a heat map in time."""
+
+    control: str = Field(description="the field of the state that is the moment")
+    mark: str = Field(description="label of the mark that stands at the moment")
+    title: str
+    x: list[float]
+    rows: list[str]
+    columns: list[str]
+    values: list[list[list[float]]] = Field(description="moment, row, column; 1 is the whole of a direction")
+
+
 class Answer(Record):
     """The lines of a view at one state, the claims behind them, and what makes them again."""
 
@@ -111,6 +123,7 @@ class Answer(Record):
     arguments: dict[str, str | float | int | bool]
     command: str = Field(description="command line that prints the same numbers")
     python: str = Field(description="Python that computes the same numbers")
+    frames: Frames | None = Field(None, description="a heat map in time")
     at: float | None = Field(None, description="the place on the axis that is read out; null for its middle")
     reading: str | None = Field(None, description="the current point in words; null where the lines say it")
     kept: Kept | None = Field(None, description="dots that come with the package, where a picture has no line")
@@ -159,7 +172,7 @@ class Control(Record):
     name: str
     label: str
     help: str
-    kind: Literal["linear", "log", "choice", "switch", "levels", "file", "column"]
+    kind: Literal["linear", "log", "choice", "switch", "levels", "file", "column", "time"]
     group: str
     default: str | float | int | bool
     low: float | None = None

@@ -30,7 +30,7 @@ def lens(subject: Any, x: Any = None, y: Any = None, **options: Any) -> Any:
     >>> print(lens(noise[:, 1:], noise[:, 0], widths=[10], folds=2).verdict)
     No regime learns: none predicts the target clearly better than a constant does.
     """
-    model = _network(subject)
+    model = as_network(subject)
     if model is None:
         return _data(subject, x, y, options)
     if x is None or y is None:
@@ -42,7 +42,7 @@ def lens(subject: Any, x: Any = None, y: Any = None, **options: Any) -> Any:
     return NetworkLens.of(model, x, y, **options)
 
 
-def _network(subject: Any) -> Any:
+def as_network(subject: Any) -> Any:
     """Return the subject as a differentiable function where it is a network, without loading a library for it."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(subject, torch.nn.Module):

@@ -237,7 +237,7 @@ def _against_limit(problem: Problem, regime: Regime, widths: NDArray[np.int64], 
 def _result(
     verb: Fidelity, problem: SizedProblem, regime: Regime, widths: NDArray[np.int64], draws: int, how: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return one verb's answer; its claim takes of the sizes and of `how` what it knows."""
+    """Return one verb's answer; its claim takes those of the sizes and settings that it knows."""
     sizes = {"rho": widths / problem.d, "width": widths, "samples": how["samples"]}
     protocol, seed = how["protocol"], how["seed"]
     run, scalar = run_of(verb, problem, regime, sizes, protocol=protocol, seed=seed, shared=True)

@@ -29,7 +29,7 @@ Draw = Callable[[int, np.random.Generator], tuple[NDArray[Any], NDArray[Any]]]
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """`labelled(n, rng)` are inputs (n, d) and labels to learn from; `fresh(n, rng)` inputs and what is wanted there.
+    """`labelled(n, rng)` are inputs (n, d) and labels to learn from; `fresh(n, rng)` inputs and the target there.
 
     `risk(wanted, f)` is the problem's own risk of the values f at fresh inputs.
     """

@@ -14,6 +14,7 @@ from lazyscope.cli import main
 from lazyscope.errors import InvalidParameter
 from lazyscope.lenses.data import verdict
 from lazyscope.lenses.data.budget import Budget, OutOfTime
+from lazyscope.lenses.data.lens import data_lens
 from lazyscope.lenses.data.measuring import Cell, Measured, measure
 from lazyscope.lenses.data.preparing import folds
 from lazyscope.lenses.data.table import from_arrays
@@ -190,6 +191,20 @@ def test_a_budget_too_short_for_any_comparison_says_so():
     found = measure(folds(from_arrays(X, X[:, 0]), 2, 0), "regression", [10], Budget(2.0, clock=Clock(0.05)), 0)
     assert found.samples == 0 and found.needed > 2.0
     assert verdict.sentence(found, 10).startswith("No comparison: 2 s do not allow")
+
+
+def test_without_a_comparison_the_report_says_so_and_ranks_nothing(planted):
+    from dataclasses import replace
+
+    from lazyscope.lenses.data.numbers import document
+
+    empty = Measured(planted.measured.constant, rows=266, budget=2.0, needed=7.0)
+    found = replace(planted, measured=empty)
+    assert found.verdict.startswith("No comparison: 2 s do not allow") and "No comparison" in found.html()
+    assert found.dataset.error.size == 0 and document(found)["rows"] == [] and document(found)["samples"] == 0
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    short = data_lens(from_arrays(X, X[:, 0]), widths=[10], folds=2, budget=Budget(2.0, clock=Clock(0.05)))
+    assert short.samples == 0 and "No comparison" in short.html()
 
 
 def test_work_that_nobody_has_timed_is_ended_with_the_budget():

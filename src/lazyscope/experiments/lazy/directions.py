@@ -43,27 +43,27 @@ _SUM = 1e-10  # what a sum over directions may differ from the risk by
 _FAR = 3.5  # of z, root mean square over directions; what 1/d adds is beside it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DirectionsDraw(Draw):
-    """One draw of the weights: what one regime learns and misses of every direction, beside the risk of `exact`."""
+    """One draw of the weights: what one regime learns and misses of every direction of a diagonal B, and its risk."""
 
     regime: str
-    d: int
+    problem: QuadraticTarget
     width: int
     number: int = 0
     seed: int = 0
 
-    words = "directions, {0.regime}, d = {0.d}"
-    costs = ("d", "width")
+    words = "directions, {0.regime}, d = {0.problem.d}"
+    costs = ("problem.d", "width")
 
     def compute(self) -> Row:
         """Return G_ii and ‖(B − G)u_i‖²/‖B‖², ascending in b_i, the offset's square over 2‖B‖², and the risk."""
-        problem, regime = QuadraticTarget.exponential(self.d), _REGIMES[self.regime]
-        b, size = problem.eigenvalues, 0.5 * problem.energy
+        problem, regime = self.problem, _REGIMES[self.regime]
+        d, b, size = problem.d, problem.eigenvalues, 0.5 * problem.energy
         order, offset = np.argsort(problem.B, kind="stable"), 0.0  # B is diagonal: its eigenvectors are the axes
         if isinstance(regime, Trained):
-            G = np.zeros((self.d, self.d))
-            G[order, order] = np.where(np.arange(self.d) >= self.d - self.width, b, 0.0)  # Eckart and Young
+            G = np.zeros((d, d))
+            G[order, order] = np.where(np.arange(d) >= d - self.width, b, 0.0)  # Eckart and Young
         else:
             W = weights.draw(problem, regime, self.width, weights.generator(self.seed, self.number, self.width))
             if isinstance(regime, NeuralTangent):
@@ -91,7 +91,8 @@ class DirectionsPreset(Preset):
     @property
     def trials(self) -> list[DirectionsDraw]:
         """All draws, regime by regime."""
-        return [DirectionsDraw(name, self.d, self.width, k) for name in _REGIMES for k in range(self.draws)]
+        problem = QuadraticTarget.exponential(self.d)
+        return [DirectionsDraw(name, problem, self.width, k) for name in _REGIMES for k in range(self.draws)]
 
 
 PRESETS = {

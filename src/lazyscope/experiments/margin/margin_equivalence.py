@@ -35,7 +35,7 @@ _PANELS = {"error": "test error", "margin": "margin κ"}
 
 @dataclass(frozen=True)
 class MarginEquivalencePreset(Preset):
-    """Activations, widths as N/d, dimensions of which the last has all the widths, draws."""
+    """Activations, widths as N/d, dimensions, of which only the last is run at every width, and draws."""
 
     d: tuple[int, ...]
     draws: int

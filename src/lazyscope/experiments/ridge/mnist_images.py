@@ -24,7 +24,7 @@ _WHERE = f"Pass --folder with the four IDX files, or set {VARIABLE}, or connect 
 
 
 def locate(folder: Path | None) -> None:
-    """See that the images are there, in the folder if it is given; other processes are told of it by the variable."""
+    """Check that the images are there, in the folder if one is given; worker processes learn it from LAZYSCOPE_DATA."""
     if folder is not None:
         os.environ[VARIABLE] = str(folder.resolve())
     images()

@@ -20,6 +20,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, exponents, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.taylor.linearised import side_by_side
@@ -240,8 +241,12 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         if power - 3.0 * error <= 0.0:
             wrong.append(f"the neurons that n samples ask for ({name})")
     told = "Weights move like N^(−1/2), networks tend to their linearisations at least as fast, and sooner for small n."
-    return [*lines, told if not wrong else f"Not as predicted: {', '.join(wrong)}."[:199]]
+    return [*lines, answer(not wrong, told, f"Not as predicted: {', '.join(wrong)}."[:199])]
 
 
 _TITLE = "A network and its linearisation on n samples as N grows (Thermodynamic limits, Neural tangent)"
-EXPERIMENT = Experiment("linearisation", _TITLE, PRESETS, work, data, plot, verdict, place=61)
+_FAULTS = (
+    wrong_rows("networks that keep their distance", data, "distance", lambda k, distance: 0.3 + 0.0 * distance),
+    wrong_rows("weights that move as far at every width", data, "movement", lambda k, movement: 1.0 + 0.0 * movement),
+)
+EXPERIMENT = Experiment("linearisation", _TITLE, PRESETS, work, data, plot, verdict, place=61, faults=_FAULTS)

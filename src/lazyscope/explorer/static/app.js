@@ -5,9 +5,11 @@ import { draw, reading, resize, table, wipe } from "./chart.js";
 import { addresses, csv, csvText, png, python, pythonText } from "./downloads.js";
 import { Dots } from "./dots.js";
 import { byId, calm, element } from "./format.js";
+import { atMoment, showHeat } from "./heat.js";
 import { startLook } from "./look.js";
 import { source } from "./source.js";
 import { bring, learn, takesFiles } from "./tables.js";
+import { startTour } from "./tour.js";
 
 const PATIENCE = 400; // milliseconds without an answer after which the page says that it computes
 const COMPUTING = "Computing …";
@@ -28,6 +30,7 @@ let asked = 0; // how many requests were made
 let drawn = 0; // the number of the request on the screen: an older one comes too late
 
 function change(group) {
+  if (group === "time" && answer?.frames) return void moveInTime();
   if (group !== "view") linkNotes = [];
   if (group === "theory" || group === "dots") dots.clear();
   waiting ??= performance.now();
@@ -49,7 +52,10 @@ async function ask() {
     drawn = mine.number;
     return true;
   };
-  const arrived = () => drawn === mine.number && (document.documentElement.dataset.drawn = mine.wanted);
+  const arrived = () => {
+    const latest = waiting === null && mine.number === asked; // a moment may have passed since
+    if (drawn === mine.number) document.documentElement.dataset.drawn = latest ? address() : mine.wanted;
+  };
   try {
     const found = await source.lines(mine.view, state.query(), mine.controller.signal);
     if (timely()) {
@@ -68,9 +74,23 @@ async function ask() {
   }
 }
 
+/** Another moment of the answer on the screen. */
+function moveInTime() {
+  answer = atMoment(answer, state.values);
+  showHeat(answer);
+  draw(answer, dots.list);
+  byId("reading").setAttribute("aria-live", state.playing ? "off" : "polite"); // nobody listens to a film
+  byId("reading").textContent = reading(answer, dots.list);
+  const root = document.documentElement.dataset;
+  root.wanted = address();
+  if (flying.size === 0) root.drawn = root.wanted;
+  later();
+  remember();
+}
+
 async function show(found, changed) {
   const first = answer?.view !== found.view || byId("reading").textContent === COMPUTING;
-  answer = found;
+  answer = atMoment(found, state.values);
   fail("");
   offer();
   if (answer.table) {
@@ -78,6 +98,7 @@ async function show(found, changed) {
     state.show();
   }
   if (answer.kept && !answer.lines.length && !dots.list.length && !dots.running) dots.take(answer.kept);
+  showHeat(answer);
   await draw(answer, dots.list);
   requestAnimationFrame(() => setTimeout(() => latencies.push(performance.now() - changed)));
   if (first) {
@@ -129,6 +150,7 @@ function fillTable() {
 function empty(message, reading = "") {
   answer = null;
   wipe();
+  showHeat(null);
   byId("reading").textContent = reading;
   for (const part of ["notes", "claims", "command", "python", "address"]) byId(part).replaceChildren();
   byId("table").querySelector(".scroll").replaceChildren();
@@ -265,6 +287,7 @@ async function start() {
   new ResizeObserver(resize).observe(byId("chart"));
   addEventListener("pagehide", () => dots.stop()); // the server notices by itself; this is sooner
   globalThis.lazyscope = { latencies, csv: () => (answer ? csvText(answer, dots.list, dots.again) : "") };
+  startTour();
   open(location.href);
 }
 

@@ -17,8 +17,12 @@ function colour(name) {
 
 const axisName = (panel) => (panel === 0 ? "y" : `y${panel + 1}`);
 
+/** Whether a colour stands for the same thing in a panel above, where the legend names it. */
+const named = (answer, line) => answer.lines.some((other) => other.panel < line.panel && other.role === line.role);
+
 function lineTraces(answer) {
   return answer.lines.map((line) => ({
+    showlegend: !named(answer, line),
     x: line.x,
     y: line.y,
     name: line.name,

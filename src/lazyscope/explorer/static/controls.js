@@ -3,7 +3,9 @@
 import { element, isIdle, short } from "./format.js";
 import { column, files } from "./tables.js";
 
-const GROUPS = { theory: "Theory", picture: "Picture", dots: "Dots" };
+const GROUPS = { time: "Time", theory: "Theory", picture: "Picture", dots: "Dots" };
+const FRAMES = 120; // from one end of a time to the other
+const BEAT = 60; // milliseconds from one to the next
 const LOW_LEVEL = -2;
 const HIGH_LEVEL = 3;
 
@@ -56,7 +58,7 @@ export class State {
 
 /** The value that a link's text stands for, or what it must be. What the page cannot know is the server's to refuse. */
 function readValue(control, text) {
-  if (control.kind === "linear" || control.kind === "log") {
+  if (["linear", "log", "time"].includes(control.kind)) {
     const value = Number(text);
     const least = control.zero ? 0 : control.low;
     if (text.trim() === "" || !(value >= least && value <= control.high)) return { must: `between ${least} and ${control.high}` };
@@ -70,6 +72,7 @@ function readValue(control, text) {
 
 /** Fill the form with a view's presets and controls. */
 export function build(form, state) {
+  player?.stop();
   const parts = [];
   if (state.view.presets.length) {
     const buttons = state.view.presets.map((preset) => {
@@ -89,13 +92,14 @@ export function build(form, state) {
 }
 
 function row(control, state) {
-  const make = { linear: slider, log: slider, choice, switch: toggle, levels, file: files, column }[control.kind];
+  const make = { linear: slider, log: slider, choice, switch: toggle, levels, file: files, column, time }[control.kind];
   const made = make(control, state);
   made.title = control.help;
   const hint = element("p", { className: "hint", hidden: true }, "Has no effect on this picture.");
   made.append(hint);
   state.shown.push(() => {
     const idle = isIdle(control, state.values);
+    made.hidden = idle && Object.values(control.when ?? {}).some((value) => typeof value === "string"); // another question's
     if (hint.hidden === !idle) return;
     hint.hidden = !idle;
     made.classList.toggle("idle", idle);
@@ -125,6 +129,34 @@ function slider(control, state) {
     range.setAttribute("aria-valuetext", short(value, 4));
     if (document.activeElement !== number) number.value = Number(Number(value).toPrecision(6));
   });
+  return made;
+}
+
+let player = null; // of the view on the screen, if it has a time
+
+/** A slider that plays: from where it stands to its end, or from its beginning where it stands there. */
+function time(control, state) {
+  const made = slider(control, state);
+  const button = element("button", { type: "button", id: "play" }, "Play");
+  const scale = scaleOf(control);
+  const mine = { timer: 0, stop: () => tell(clearInterval(mine.timer) ?? 0) };
+  const tell = (timer) => {
+    mine.timer = timer;
+    button.textContent = timer ? "Pause" : "Play";
+    state.playing = Boolean(timer);
+  };
+  const step = () => {
+    const place = Math.min(scale.high, scale.place(state.values[control.name]) + (scale.high - scale.low) / FRAMES);
+    state.set(control.name, scale.value(place));
+    if (place === scale.high) mine.stop();
+  };
+  button.addEventListener("click", () => {
+    if (mine.timer) return void mine.stop();
+    if (scale.place(state.values[control.name]) > scale.high - 0.01) state.set(control.name, control.low);
+    tell(setInterval(step, BEAT));
+  });
+  player = mine;
+  made.append(button);
   return made;
 }
 

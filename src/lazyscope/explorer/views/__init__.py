@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from lazyscope.explorer.views import beyond, data, degrees, descent, margin, mixture, quadratic
+from lazyscope.explorer.views import beyond, data, degrees, descent, margin
 from lazyscope.explorer.views.base import View
+from lazyscope.explorer.views.dynamics import rich, training
+from lazyscope.explorer.views.lazy import directions, mixture, quadratic
 
 VIEWS: dict[str, View] = {
-    one.VIEW.name: one.VIEW for one in (quadratic, mixture, descent, degrees, margin, beyond, data)
+    one.VIEW.name: one.VIEW
+    for one in (quadratic, directions, mixture, training, rich, descent, degrees, margin, beyond, data)
 }

@@ -47,6 +47,12 @@ def slider(
     return Field(default, ge=0.0 if zero else low, le=high, description=help_, json_schema_extra=extra)
 
 
+def moment(default: float, low: float, high: float, label: str, help_: str) -> Any:
+    """Return the field of a time that the page moves along, or plays, without asking for another line."""
+    extra: Any = {"label": label, "kind": "time", "group": "time", "step": 0.0, "low": low}
+    return Field(default, ge=low, le=high, description=help_, json_schema_extra=extra)
+
+
 def choice(default: str, label: str, help_: str, *, names: Sequence[str] | None = None) -> Any:
     """Return the field of a name from a list (a Literal); `names` are what the page calls them."""
     extra: Any = {"label": label, "kind": "choice", "group": "theory", "names": None if names is None else list(names)}

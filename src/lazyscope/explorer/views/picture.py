@@ -15,6 +15,9 @@ from lazyscope.explorer.views.base import State
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
 
+MOMENT = "now"
+"""What the mark at the time of the slider is called."""
+
 NEAR = (0.9, 0.94, 0.97, 0.985, 0.995, 1.0, 1.005, 1.015, 1.03, 1.06, 1.1)
 """Where a peak is looked at more closely, as shares of its place."""
 
@@ -63,6 +66,7 @@ class Picture:
     notes: list[dict[str, str]] = field(default_factory=list)
     claims: dict[str, dict[str, Any]] = field(default_factory=dict)
     at: float | None = None
+    frames: dict[str, Any] | None = None
 
     def line(
         self,
@@ -96,6 +100,16 @@ class Picture:
         """Add a vertical line."""
         self.marks.append({"x": x, "label": label})
 
+    def moment(self, time: float, title: str, x: Any, rows: list[str], columns: list[str], values: Any) -> None:
+        """Read the picture at a time, mark it, and show a matrix, (times, rows, columns), at this time."""
+        self.at = time
+        self.mark(time, MOMENT)
+        matrix = np.asarray(values, dtype=np.float64).round(4).tolist()
+        self.frames = {
+            "control": "time", "mark": MOMENT, "title": title, "x": listed(x),
+            "rows": rows, "columns": columns, "values": matrix,
+        }  # fmt: skip
+
     def answer(self, view: str, state: State, command: str, python: str) -> dict[str, Any]:
         """Return the answer, in the shape of `schemas.Answer`."""
         return {
@@ -111,6 +125,7 @@ class Picture:
             "command": command,
             "python": python,
             "at": self.at,
+            "frames": self.frames,
         }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from lazyscope.lenses.data.measuring import Measured, measure, middle_of
 from lazyscope.lenses.data.outlook import Outlook, outlook
 from lazyscope.lenses.data.preparing import folds as folds_of
 from lazyscope.lenses.data.preparing import whole
-from lazyscope.lenses.data.quadratic.part import QuadraticPart, Whitening, directions, quadratic_part, strongest
+from lazyscope.lenses.data.quadratic.part import QuadraticPart, Whitening, directions, strongest
 from lazyscope.lenses.data.regimes import NAMES
 from lazyscope.lenses.data.table import Table, Task
 from lazyscope.lenses.page import write
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 WIDTHS = (32, 128, 512)
 _MOST_ROWS = 10_000
 _FOR_REPORT = (0.05, 2.0)  # of the budget, and seconds: the last fit may take longer than expected, pictures take two
-_FOR_FORECASTS = 0.05  # of the budget: no further width is begun after it
+_FOR_THEORY = 0.15  # of the budget, for the quadratic part and the forecasts
 _FORECAST_WIDTHS = (8, 16, 32, 64, 128, 256, 512)
-_QUADRATIC_FLOPS = 5e8  # for the quadratic part, for each second of the budget: some three percent of it
+_FOR_QUADRATIC = 0.3  # of what is left for theory
+_TRIED = 6  # directions, on which the quadratic part is timed
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,25 +119,25 @@ def data_lens(
     seed = whole_number(seed, "lens", "seed", least=0)
     table, notes = _fewer_rows(table, whole_number(rows, "lens", "rows", least=10), seed)
     parts = folds_of(table, folds, seed)
-    report(0, 1, "quadratic part")
-    part, more = _quadratic(table, clock.seconds)
-    notes += more
+    for_report = clock.kept
+    clock.kept += _FOR_THEORY * clock.seconds
+    measured = measure(parts, table.task, sizes, clock, seed)
+    clock.kept = for_report
+    ahead, more = _ahead(table, clock, seed)
+    part, told = _quadratic(table, clock)
+    notes += (*more, *told)
     expected: dict[str, FloatArray] = {}
     shown: tuple[int, ...] = ()
     if part is not None:
         shown = tuple(width for width in _FORECAST_WIDTHS if width <= max(32, 16 * len(part.beta)))  # flat beyond
-        until = clock.left - _FOR_FORECASTS * clock.seconds
+        begun = clock.left
+        # the next width takes some four times as long as all before it
+        enough = lambda: clock.left < 4.0 * (begun - clock.left)  # noqa: E731
         try:
-            expected = forecast.unexplained(part, shown, seed, enough=lambda: clock.left < until)
+            expected = forecast.unexplained(part, shown, seed, enough=enough)
         except LazyscopeError as error:
             notes += (f"no forecast: {error}",)
         shown = shown[: len(next(iter(expected.values()), ()))]
-    report(0, 1, "forecast")
-    try:
-        ahead = outlook(table, clock.seconds, seed)
-    except LazyscopeError as error:
-        ahead, notes = None, (*notes, f"no forecast of more rows: {error}")
-    measured = measure(parts, table.task, sizes, clock, seed)
     left_out = {cell for cell in measured.skipped if cell not in measured.losses}
     if left_out:
         planned = len(left_out) + len(measured.losses)
@@ -168,25 +169,62 @@ def _fewer_rows(table: Table, most: int, seed: int) -> tuple[Table, tuple[str, .
     )
 
 
-def _quadratic(table: Table, seconds: float) -> tuple[QuadraticPart | None, tuple[str, ...]]:
+def _ahead(table: Table, clock: Budget, seed: int) -> tuple[Outlook | None, tuple[str, ...]]:
+    """Return the forecast of more rows, from a kernel matrix that the time left allows, or a word why not."""
+    report(0, 1, "forecast")
+    if clock.left < 0.2 * _FOR_THEORY * clock.seconds:
+        return None, ("no forecast of more rows: no time was left",)
+    try:
+        return outlook(table, clock.left / _FOR_THEORY, seed), ()
+    except LazyscopeError as error:
+        return None, (f"no forecast of more rows: {error}",)
+
+
+def _affordable(n: int, d: int, clock: Budget, run: Callable[[int], object]) -> int:
+    """Return how many directions the rows and the time left allow; the time is known from a run on a few."""
+    most = directions(n, d)
+    if most <= _TRIED:
+        return most
+
+    def flops(m: int) -> float:
+        p = m * (m + 3) / 2.0
+        return 4.0 * n * p**2 + 20.0 * p**3 + 1e7
+
+    with clock.measuring("quadratic", flops(_TRIED)):
+        run(_TRIED)
+    allowed = _FOR_QUADRATIC * clock.left / clock.rates["quadratic"]
+    return max(_TRIED, max((m for m in range(1, most + 1) if flops(m) <= allowed), default=0))
+
+
+def _quadratic(table: Table, clock: Budget) -> tuple[QuadraticPart | None, tuple[str, ...]]:
     """Estimate β and B; of several classes, those of the one with the largest quadratic part."""
+    report(0, 1, "quadratic part")
+    if clock.left <= 0:
+        return None, ("no time was left for the quadratic part",)
     X = whole(table)
     n, d = X.shape
-    # p ≈ m²/2 coefficients cost 2np² flops
-    most = min(directions(n, d), max(2, int((2.0 * _QUADRATIC_FLOPS * seconds / n) ** 0.25)))
+    targets, classes = _targets(table)
+
+    def estimate(m: int) -> tuple[Whitening, tuple[int, QuadraticPart]]:
+        whitening = Whitening.of(X, m)
+        return whitening, strongest(whitening(X), targets)
+
+    most = _affordable(n, d, clock, estimate)
     if most == 0:
         return None, ("too few rows to estimate the quadratic part",)
-    whitening = Whitening.of(X, most)
-    Z = whitening(X)
+    whitening, (best, part) = estimate(most)
     notes: tuple[str, ...] = ()
-    if Z.shape[1] < d:
-        notes = (f"the quadratic part is seen in the leading {Z.shape[1]} principal directions of {d} columns, "
+    if len(part.beta) < d:
+        notes = (f"the quadratic part is seen in the leading {len(part.beta)} principal directions of {d} columns, "
                  f"{whitening.kept:.0%} of their variance",)  # fmt: skip
-    if table.task == "regression":
-        return quadratic_part(Z, table.y), notes
-    classes = np.unique(table.y)
-    targets: list[Any] = [np.where(table.y == c, 1.0, -1.0) for c in (classes if len(classes) > 2 else classes[1:])]
-    best, part = strongest(Z, targets)
     if len(targets) > 1:
         notes += (f"the quadratic part is that of class {classes[best]} against the rest, the largest",)
     return part, notes
+
+
+def _targets(table: Table) -> tuple[list[Any], Any]:
+    """Return the target, or ±1 for each class against the rest, and the classes."""
+    if table.task == "regression":
+        return [table.y], None
+    classes = np.unique(table.y)
+    return [np.where(table.y == c, 1.0, -1.0) for c in (classes if len(classes) > 2 else classes[1:])], classes

@@ -70,7 +70,7 @@ def more_rows(lens: DataLens) -> Figure | None:
     if lens.outlook is None:
         return None
     squared = lens.measured.squared
-    least = min(cell.samples for cell in squared) if squared else lens.samples
+    least = min((cell.samples for cell in squared), default=lens.measured.rows)
     n, lines = lens.outlook.along_samples(least, lens.middle)
     with pictures.style():
         figure = Figure(figsize=(6.4, 3.8))

@@ -17,7 +17,7 @@ _CONTINUOUS = 0.5  # of the rows: a column with more values than that is no cate
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The kernel of the rows, (P, P), their targets, (P, T), and the names of these: None where there is one alone."""
+    """The kernel of the rows, (P, P), their targets, (P, T), and the names of the targets: None for a single one."""
 
     K: FloatArray
     Y: FloatArray

@@ -29,7 +29,13 @@ class Differentiable(Protocol):
         """θ of another network of the same shape, or of its saved parameters."""
 
     def array(self, x: Any) -> Any:
-        """Inputs as the library's own array."""
+        """Inputs as the library's own array, or as `inputs.Several`."""
+
+    def surroundings(self) -> FloatArray:
+        """What is neither a parameter nor an input but changes along training: running statistics."""
+
+    def less_precise(self) -> bool:
+        """Look in the network's own precision from now on; False where that is done already."""
 
     def values(self, theta: FloatArray, x: Any) -> FloatArray:
         """f(x; θ), (n, k)."""

@@ -12,6 +12,7 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
 from lazyscope.lenses.network.differentiable import LossName, kernel_by_chunks, rows_of
+from lazyscope.lenses.network.inputs import Several, output_of, taken
 
 _AT_ONCE = 1024  # rows of a forward pass, unless the user names fewer
 
@@ -27,6 +28,7 @@ class JaxModel:
             must = "have its library: a function with parameters is looked at by JAX"
             raise InvalidParameter.of("lens", "model", must, "none", "pip install 'lazyscope[jax]'") from None
 
+        _know_several_inputs()
         self.jax, self.function, self.at_once = jax, function, _AT_ONCE
         leaves = jax.tree_util.tree_leaves(params)
         if not leaves or not all(jax.numpy.issubdtype(jax.numpy.asarray(leaf).dtype, np.inexact) for leaf in leaves):
@@ -61,9 +63,21 @@ class JaxModel:
         return np.asarray(ravel_pytree(other)[0], dtype=np.float64)
 
     def array(self, x: Any) -> Any:
-        """Return inputs as an array of the parameters' precision; whole numbers stay what they are."""
-        array = self.jax.numpy.asarray(x)
-        return array.astype(self.dtype) if self.jax.numpy.issubdtype(array.dtype, np.inexact) else array
+        """Return inputs as arrays of the parameters' precision, whole numbers as they are; several stay several."""
+
+        def convert(part: Any) -> Any:
+            array = self.jax.numpy.asarray(part)
+            return array.astype(self.dtype) if self.jax.numpy.issubdtype(array.dtype, np.inexact) else array
+
+        return taken(x.parts if isinstance(x, Several) else x, convert)
+
+    def surroundings(self) -> FloatArray:
+        """Nothing: a function of JAX has parameters and inputs alone."""
+        return np.zeros(0)
+
+    def less_precise(self) -> bool:
+        """Return False: the precision is that of the parameters from the start."""
+        return False
 
     def _own(self, vector: FloatArray) -> Any:
         return self.jax.numpy.asarray(vector, dtype=self.dtype)
@@ -72,7 +86,7 @@ class JaxModel:
         return rows_of(len(x), self.at_once)
 
     def _flat_function(self, theta: Any, x: Any) -> Any:
-        out = self.function(self.tree(theta), x)
+        out = output_of(self.function(self.tree(theta), x.parts if isinstance(x, Several) else x))
         shape = getattr(out, "shape", None)
         if shape is None or len(shape) not in (1, 2) or shape[0] != len(x):
             must = f"map n inputs to outputs of shape (n,) or (n, k); n = {len(x)} here"
@@ -144,6 +158,14 @@ class JaxModel:
         if loss == "square":
             return 0.5 * ((F - Y) ** 2).sum()
         return -(self.jax.nn.log_softmax(F, axis=1) * Y).sum()
+
+
+@cache
+def _know_several_inputs() -> None:
+    """Tell JAX once how several inputs are taken apart."""
+    from jax.tree_util import register_pytree_node
+
+    register_pytree_node(Several, lambda x: ((x.parts,), None), lambda _, parts: Several(parts[0]))
 
 
 def _numpy(array: Any) -> FloatArray:

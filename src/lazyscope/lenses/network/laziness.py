@@ -36,35 +36,6 @@ def laziness(error: float, change: float) -> float:
     return nan if error != error or change != change else 1.0 - min(1.0, max(error, change))
 
 
-def drift(K: FloatArray, K0: FloatArray) -> float:
-    """1 − ⟨K, K₀⟩/(‖K‖‖K₀‖): by how much the kernel has turned, whatever its size.
-
-    >>> drift(2.0 * np.eye(3), np.eye(3)).__round__(12)
-    0.0
-    """
-    size = float(np.linalg.norm(K) * np.linalg.norm(K0))
-    return max(0.0, 1.0 - float(np.vdot(K, K0)) / size) if size > 0 else nan
-
-
-def change(K: FloatArray, K0: FloatArray) -> float:
-    """‖K − K₀‖/‖K₀‖: by how much it has changed, size included."""
-    size = float(np.linalg.norm(K0))
-    return float(np.linalg.norm(K - K0)) / size if size > 0 else nan
-
-
-def alignment(K: FloatArray, Y: FloatArray) -> float:
-    """⟨K, YYᵀ⟩/(‖K‖‖YYᵀ‖) of centred K and Y: how much of the kernel points at the labels.
-
-    >>> alignment(np.outer([1, -1, 1, -1], [1, -1, 1, -1]), np.array([[1.0], [-1.0], [1.0], [-1.0]])).__round__(12)
-    1.0
-    """
-    Y = Y - Y.mean(axis=0)
-    K = K - K.mean(axis=0)
-    K = K - K.mean(axis=1, keepdims=True)
-    size = float(np.linalg.norm(K) * np.linalg.norm(Y.T @ Y))  # ‖YYᵀ‖ = ‖YᵀY‖
-    return float(np.sum((K @ Y) * Y)) / size if size > 0 else nan
-
-
 def movement(theta: FloatArray, start: FloatArray, layers: Mapping[str, slice]) -> FloatArray:
     """‖θ − θ₀‖/‖θ₀‖ of each layer; NaN for one that starts at zero.
 

@@ -16,6 +16,8 @@ from lazyscope.errors import InvalidParameter
 from lazyscope.lenses.network import laziness, rivals
 from lazyscope.lenses.network.admission import DERIVATIVES, in_a_line, require_derivatives, start_values
 from lazyscope.lenses.network.differentiable import Differentiable, error, mean_loss, targets
+from lazyscope.lenses.network.plan import Plan, plan
+from lazyscope.lenses.network.sketch import GROUPS, alignment, change, drift, jackknife, sketched
 from lazyscope.lenses.page import write
 from lazyscope.progress import within
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 _CHUNK_BYTES = 1.28e8  # of one Jacobian; two are in memory
 _KERNEL_ROWS = 200
+_SKETCHED_ROWS, _DIRECTIONS = 100, 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,7 @@ class Look:
     taylor: FloatArray
     drift: float
     change: float
+    change_stderr: float
     alignment: float
     movement: FloatArray
 
@@ -57,6 +61,7 @@ class NetworkLens:
     orders: int
     chunk: int
     test: tuple[Any, FloatArray] | None
+    directions: int = 0
     looks: list[Look] = field(default_factory=list)
     trained: list[rivals.Rival] = field(default_factory=list)
 
@@ -72,13 +77,23 @@ class NetworkLens:
         loss: str | None = None,
         orders: int = 3,
         chunk: int | None = None,
+        directions: int | None = None,
     ) -> NetworkLens:
-        """Check the data, find the loss, and look at the start; at the end too where `initial` is given."""
+        """Check the data, find the loss, and look at the start; at the end too where `initial` is given.
+
+        `directions` random ones make the tangent kernel where its Jacobian is too large, or where they are given.
+        """
         x = _inputs(model, x, "x")
         orders = whole_number(orders, "lens", "orders")
         now = model.state()
         start = now if initial is None else model.vector(initial)
-        first = start_values(model, start, x)
+        try:
+            first = start_values(model, start, x)
+        except InvalidParameter:  # a network may insist on the precision of what it makes on the way
+            if not model.less_precise():
+                raise
+            x = _inputs(model, x, "x")
+            first = start_values(model, start, x)
         Y, chosen = targets(y, len(x), first.shape[1], loss)
         held = None
         if test is not None:
@@ -92,9 +107,14 @@ class NetworkLens:
         size = max(1, min(len(x), rows)) if chunk is None else whole_number(chunk, "lens", "chunk")
         if chunk is not None:
             model.at_once = size
-        lens = cls(model, x, Y, chosen, start, orders, size, held)
+        sketch = rows < 1 if directions is None else True
+        number = _DIRECTIONS if directions is None else whole_number(directions, "lens", "directions", least=2 * GROUPS)
+        lens = cls(model, x, Y, chosen, start, orders, size, held, number if sketch else 0)
+        lens.plan = plan(model, start, x[: lens.kernel_rows], first.shape[1], orders, size, lens.directions)
+        lens.plan.announce()
         with in_a_line(DERIVATIVES):  # of each row by itself, which a network may not allow where those of a sum exist
             lens.start_values, lens.start_kernel = first, lens._kernel(start)
+        lens.around = model.surroundings()
         lens.looks.append(lens._look(0.0, start))
         if initial is not None:
             lens(1.0)
@@ -102,10 +122,20 @@ class NetworkLens:
 
     start_values: FloatArray = field(init=False)
     start_kernel: FloatArray = field(init=False)
+    around: FloatArray = field(init=False)
+    plan: Plan = field(init=False)
+
+    @property
+    def kernel_rows(self) -> int:
+        """How many rows the tangent kernel is of."""
+        return min(len(self.x), _SKETCHED_ROWS if self.directions else _KERNEL_ROWS)
 
     def _kernel(self, theta: FloatArray) -> FloatArray:
         with within():
-            return self.model.kernel(theta, self.x[:_KERNEL_ROWS], self.chunk)
+            x = self.x[: self.kernel_rows]
+            if self.directions:
+                return sketched(self.model, theta, x, self.directions)
+            return self.model.kernel(theta, x, self.chunk)[None]
 
     def _look(self, step: float, theta: FloatArray) -> Look:
         values = self.model.values(theta, self.x)
@@ -113,26 +143,35 @@ class NetworkLens:
         models = np.cumsum(pieces, axis=0)[1:]
         missed = np.array([laziness.relative_error(values, model, self.start_values) for model in models])
         K = self.start_kernel if theta is self.start else self._kernel(theta)
-        moved = laziness.change(K, self.start_kernel)
+        moved = change(K, self.start_kernel)
         return Look(
             step=step,
             loss=mean_loss(values, self.Y, self.loss),
             error=error(values, self.Y, self.loss),
             laziness=laziness.laziness(float(missed[0]), moved),
             taylor=missed,
-            drift=laziness.drift(K, self.start_kernel),
+            drift=drift(K, self.start_kernel),
             change=moved,
-            alignment=laziness.alignment(K, self.Y[:_KERNEL_ROWS]),
+            change_stderr=jackknife(change, K, self.start_kernel),
+            alignment=alignment(K, self.Y[: self.kernel_rows]),
             movement=laziness.movement(theta, self.start, self.model.layers),
         )
 
     def __call__(self, step: float | None = None, model: Any = None) -> Look:
         """Look at the network as it is now; `model` are its parameters where they are not its own (JAX)."""
         theta = self.model.state() if model is None else self.model.vector(model)
+        self._follow_surroundings()
         number = real_number(step, "lens", "step") if step is not None else self.looks[-1].step + 1.0
         self.looks.append(self._look(number, theta.copy()))
         self._theta = theta.copy()
         return self.looks[-1]
+
+    def _follow_surroundings(self) -> None:
+        """Look at the start again where running statistics have changed: both ends must be seen with the same ones."""
+        around = self.model.surroundings()
+        if not np.array_equal(around, self.around):
+            self.around, self.start_values = around, self.model.values(self.start, self.x)
+            self.start_kernel = self._kernel(self.start)
 
     def callback(self, base: type) -> Any:
         """Return an object of a class derived from Lightning's or Keras' `Callback`, which looks after every epoch."""
@@ -177,10 +216,12 @@ class NetworkLens:
         if np.isnan(last.laziness):
             return "The network has not moved yet: there is nothing to compare its linearisation with."
         kind = "lazy" if last.laziness > 0.8 else "not lazy" if last.laziness < 0.3 else "partly lazy"
+        doubt = f" ± {100.0 * last.change_stderr:.0f}" if self.directions else ""
         moved = np.nanmax(last.movement) if np.any(np.isfinite(last.movement)) else np.nan
         return (
             f"Training was {kind}: laziness {last.laziness:.2f}. The linearisation misses {last.taylor[0]:.0%} of the "
-            f"change of the function, the tangent kernel changed by {last.change:.0%}, weights by up to {moved:.0%}."
+            f"change of the function, the tangent kernel changed by {last.change:.0%}{doubt}, weights by up to "
+            f"{moved:.0%}."
         )
 
     def __str__(self) -> str:
@@ -206,6 +247,8 @@ class NetworkLens:
 
 def _inputs(model: Differentiable, x: Any, name: str) -> Any:
     """Return inputs as the library's own array; a pandas frame as its values."""
+    if isinstance(x, list):
+        x = np.asarray(x)
     try:
         return model.array(np.array(x) if hasattr(x, "iloc") else x)
     except (TypeError, ValueError) as problem:

@@ -261,7 +261,7 @@ class Newton:
         return np.asarray(self.first.c - 2.0 * self.start.offset_rate * (self.integral @ self.s))
 
     def _step(self, sums: FloatArray, slopes: _Slopes | None) -> FloatArray:
-        """Return what Newton's method subtracts from s, and from a; without derivatives, by those of before."""
+        """Return what Newton's method subtracts from s and from a; without new derivatives it takes the last ones."""
         start, first = self.start, self.first
         s, a, T = self.s[1:], self.a[1:], sums[:, 0]
         left = s - (a * T - float(start.b.sum()) - start.b0 + self._offset()[1:])

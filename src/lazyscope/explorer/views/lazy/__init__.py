@@ -51,9 +51,9 @@ _TRAINED_DRAWS = 4  # of a network that SGD trains
 _LARGEST_TRAINED = 120  # d up to which networks are trained while one waits
 
 
-def levels_field(paper: str, label: str = "Spectrum") -> Any:
+def levels_field(paper: str, label: str = "Spectrum", *, when: dict[str, str | bool] | None = None) -> Any:
     """Return the field of a spectrum; `paper` is what its sliders show while it is the paper's own draw."""
-    extra: Any = {"label": label, "kind": "levels", "group": "theory", "step": 0.05, "paper": paper}
+    extra: Any = {"label": label, "kind": "levels", "group": "theory", "step": 0.05, "paper": paper, "when": when}
     help_ = "Quantiles of the spectrum, 2 to 12 numbers with commas, straight between; empty: the paper's draw; "
     help_ += f"after '{DRAWN}', {paper.count(',') + 1} numbers that its quantiles, about {paper}, are moved to."
     return Field("", pattern=LEVELS, max_length=100, description=help_, json_schema_extra=extra)

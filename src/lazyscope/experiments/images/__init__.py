@@ -1,0 +1,1 @@
+"""Networks trained on real images: what they fit, and what they learn."""
