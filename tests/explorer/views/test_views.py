@@ -110,3 +110,18 @@ def test_what_the_pieces_need_is_refused_before_a_worker_starts():
     elsewhere = view.plan(view.state(alpha=0.3), "simulate")
     assert elsewhere.tasks == ()
     assert "Set α to ¼" in elsewhere.notes[0][1]
+
+
+def test_stored_dots_are_those_of_their_plan():
+    """The cheapest of them, trained again; another machine's linear algebra may round differently."""
+    view = VIEWS["beyond"]
+    for flip in (0.0, 0.1):
+        state = view.state(what="samples", flip=flip)
+        kept = view.lines(state)["kept"]
+        plan = view.plan(state, "simulate")
+        assert len(kept["dots"]) == len(plan.tasks) and kept["command"] == plan.command
+    task, dot = plan.tasks[0], kept["dots"][0]
+    result = task.call.run()
+    assert (dot["name"], dot["x"]) == ("NT", [16.0])
+    assert dot["y"][0] == pytest.approx(float(result.risk), rel=1e-3)
+    assert dot["stderr"][0] == pytest.approx(float(result.stderr), rel=1e-2)
