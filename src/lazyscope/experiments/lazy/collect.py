@@ -13,6 +13,7 @@ from lazyscope.errors import NoTheorem
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.draws import over_draws
 from lazyscope.experiments.lazy.design import Panel, Place, Series, line_at
+from lazyscope.population.random_features import added, uncertain
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs import verbs
 from lazyscope.runs.assembly import assemble
@@ -124,9 +125,7 @@ def _predicted(panel: Panel, series: Series, N: int, rows: Rows, step_size: floa
         exact = [float(row["risk"]) for row in rows[panel.name, series.label, "exact", N][: len(fits)]]
         if len(exact) < len(fits) or n <= N + 1:
             return None
-        return np.array(
-            [[R + random_features.added(R, N, n) for R in exact], [random_features.uncertain(R, N, n) for R in exact]]
-        )
+        return np.array([[R + added(R, N, n) for R in exact], [uncertain(R, N, n) for R in exact]])
     draws = panel.predictions(series, N)
     if not draws:
         return None
