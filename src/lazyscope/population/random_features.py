@@ -55,7 +55,7 @@ def added(risk: float, N: int, n: int) -> float:
     The coefficients of a least-squares fit are off by δ = Ĥ⁻¹(1/n)Σ r φ, r the residual of the best ones and
     H = E[φφᵀ], so that R grows by E[δᵀHδ]. Were φ Gaussian and r independent of it, this would be exactly R·N/(n−N−1),
     by the mean of an inverse Wishart matrix. r knows the leverage φᵀH⁻¹φ a little: both are large where |x| is. To
-    first order the true value is E[r² φᵀH⁻¹φ]/n, which by Cauchy and Schwarz exceeds RN/n by at most a factor √(E r⁴)/E r²,
+    first order the true value is E[r² φᵀH⁻¹φ]/n, which by Cauchy and Schwarz exceeds RN/n by at most √(E r⁴)/E r²,
     √3 for a Gaussian residual, as the leverage hardly varies in many dimensions: √3 − 1 of the term may be missing.
 
     >>> round(added(0.5, 100, 10_101), 6)
