@@ -20,6 +20,7 @@ from lazyscope.experiments.dynamics.staircase import StaircasePreset
 from lazyscope.experiments.frame.experiment import Findings, compute
 from lazyscope.experiments.images.random_labels import LabelsPreset
 from lazyscope.experiments.images.trained_descent import TrainedDescentPreset
+from lazyscope.experiments.lazy.covariance import CovariancePreset
 from lazyscope.experiments.lazy.design import Dots, PanelsPreset
 from lazyscope.experiments.lazy.directions import DirectionsPreset
 from lazyscope.experiments.lazy.gap import GapPreset
@@ -108,6 +109,7 @@ TINY = {
     "bridge": BridgePreset("tiny", 20, 60, psi1=(3.0, 10.0), dimensions=(1000, 10_000, 100_000)),
     "directions": DirectionsPreset("tiny", 40, 20, 40),
     "gap": GapPreset("tiny", 30, 10, 6),
+    "covariance": CovariancePreset("tiny", 30, 4, (0.2, 0.5, 1.0)),
     "saddle": SaddlePreset("tiny", (0.3, 0.6, 1.0), 1, 6, 1500),
     "kernel-spectrum": SpectrumPreset("tiny", (24, 48, 96), 3),
     "coupling": CouplingPreset("tiny", (50, 500), draws=2, samples=8, signs=4),
