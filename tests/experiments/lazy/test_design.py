@@ -15,9 +15,9 @@ from lazyscope.cli import main
 from lazyscope.experiments import load
 from lazyscope.experiments.frame import references
 from lazyscope.experiments.frame.experiment import compute, plan_of
+from lazyscope.experiments.frame.predicted import is_predicted
 from lazyscope.experiments.lazy import fig1, fig2, fig3, fig_activations, fig_nondiagonal, tables
 from lazyscope.experiments.lazy.design import Dots
-from lazyscope.experiments.lazy.predicted import is_predicted
 from lazyscope.protocols import SGD
 from lazyscope.runs import pictures
 

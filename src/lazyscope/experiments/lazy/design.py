@@ -17,8 +17,8 @@ from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row, Work
 from lazyscope.experiments.frame import drawing
 from lazyscope.experiments.frame.experiment import Early, Experiment, Preset
+from lazyscope.experiments.frame.predicted import PredictedDraw, is_predicted
 from lazyscope.experiments.frame.verdict import Fault
-from lazyscope.experiments.lazy.predicted import PredictedDraw, is_predicted
 from lazyscope.problems import GaussianProblem, SizedProblem
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
