@@ -53,7 +53,7 @@ lint: $(DEV)
 types: $(DEV)
 	$(BIN)/mypy
 validate: $(DEV)  ## the slow validations (minutes)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --durations=0 --durations-min=1
 package: $(DEV)  ## wheel and sdist in dist/, each tried in an empty environment
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist

@@ -17,7 +17,7 @@ from lazyscope.experiments.dynamics.giant_step import GiantStepPreset
 from lazyscope.experiments.dynamics.plateau import PlateauPreset
 from lazyscope.experiments.dynamics.saddle import SaddlePreset
 from lazyscope.experiments.dynamics.staircase import StaircasePreset
-from lazyscope.experiments.frame.experiment import Findings, compute
+from lazyscope.experiments.frame.experiment import Findings, compute, plan_of
 from lazyscope.experiments.images.random_labels import LabelsPreset
 from lazyscope.experiments.images.trained_descent import TrainedDescentPreset
 from lazyscope.experiments.lazy.covariance import CovariancePreset
@@ -47,14 +47,15 @@ from lazyscope.experiments.wide.linearisation import LinearisationPreset
 from lazyscope.experiments.wide.mean_field import MeanFieldPreset
 from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.protocols import SGD
+from lazyscope.sweep.store import Store
 
-_SGD = SGD(steps=150, batch=10, step_sizes=(0.01, 0.02), test=200)
+_SGD = SGD(steps=150, batch=40, step_sizes=(0.01, 0.02), test=1000)
 PANELS = PanelsPreset(
     "seconds",
     d=20,
-    fitted=Dots((2, 20), 3, samples=1000),
-    tangent=Dots((2, 20), 3, protocol=_SGD),
-    trained=Dots((2, 5), 3, protocol=replace(_SGD, steps=200)),
+    fitted=Dots((2, 20), 8, samples=1000),
+    tangent=Dots((2, 20), 6, protocol=_SGD),
+    trained=Dots((2, 5), 6, protocol=replace(_SGD, steps=200)),
     ratios=(0.1, 0.25, 0.5, 1.0, 2.0),
     draws=3,
     widest=0.4,
@@ -161,7 +162,14 @@ def tiny(tmp_path_factory):
 
     @cache
     def rows(name):
-        return [work.compute() for work in load(name).work(TINY[name])]
+        experiment, preset = load(name), TINY[name]
+        if not experiment.borrows:
+            return [work.compute() for work in experiment.work(preset)]
+        found(name)  # is in its store then
+        _, tasks = plan_of("tiny", experiment.work(preset))
+        with Store.reading(store(name)) as opened:
+            kept = opened.rows(task.key for task in tasks)
+        return [kept[task.key] for task in tasks]
 
     @cache
     def found(name):

@@ -2,7 +2,9 @@
 
 import datetime
 import json
+import os
 import platform
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,8 @@ import lazyscope
 
 @pytest.fixture
 def keep(request):
-    """Write what a validation measured beside it, under the test's own name."""
+    """Write what a validation measured beside it, under the test's own name, with its date, machine and duration."""
+    start = time.monotonic()
 
     def write(**measured):
         folder = Path(__file__).parent / "results"
@@ -28,6 +31,8 @@ def keep(request):
                 "python": platform.python_version(),
                 "numpy": np.__version__,
                 "scipy": scipy.__version__,
+                "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+                "seconds": round(time.monotonic() - start, 1),
             },
         }
         (folder / f"{request.node.name}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

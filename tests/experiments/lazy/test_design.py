@@ -15,11 +15,11 @@ from lazyscope.cli import main
 from lazyscope.experiments import load
 from lazyscope.experiments.frame import references
 from lazyscope.experiments.frame.experiment import compute, plan_of
+from lazyscope.experiments.frame.predicted import is_predicted
 from lazyscope.experiments.lazy import fig1, fig2, fig3, fig_activations, fig_nondiagonal, tables
 from lazyscope.experiments.lazy.design import Dots
 from lazyscope.protocols import SGD
 from lazyscope.runs import pictures
-from lazyscope.runs.side_by_side import agreement
 
 PLANNED = {module.EXPERIMENT.name: module for module in (fig1, fig2, fig3, fig_activations, fig_nondiagonal)}
 
@@ -60,10 +60,30 @@ def test_crosses_and_dots_are_those_of_the_verbs(figure):
             trace = data.trace.sel(width=N).dropna("point")
             np.testing.assert_allclose(trace, dot.trace.values[0], rtol=1e-3)
             np.testing.assert_array_equal(data.samples.dropna("point"), dot.samples)
-        paired = ls.exact(panel.problem, one.regime, width=[N], draws=min(one.crosses[N], one.dots.draws))
-        expected = agreement(paired, dot)
-        for name in ("difference", "stderr", "finite_size"):
-            assert float(data[name].sel(width=N)) == pytest.approx(expected[name].item(), rel=0.02, abs=1e-5)
+        away = float(data.simulated.sel(width=N) - data.predicted.sel(width=N))
+        assert float(data.difference.sel(width=N)) == pytest.approx(away, abs=1e-12)
+
+
+def test_random_features_are_predicted_from_the_exact_risk_of_their_own_weights(figure):
+    _, panels, numbers, _ = figure
+    for panel, one in series_of(panels)[:1]:
+        data, N, n = numbers.panels[panel.name].sel(series=one.label), one.dots.widths[0], one.dots.samples
+        exact = ls.exact(panel.problem, one.regime, width=N, draws=one.dots.draws).risk.item()
+        assert float(data.predicted.sel(width=N)) == pytest.approx(exact * (1.0 + N / (n - N - 1)), rel=1e-6)
+
+
+def test_a_tangent_model_is_predicted_as_by_finite_step(figure):
+    """Descent and half the noise of half the batch, against the limit theorem of SGD: two routes to one number."""
+    name, panels, _, _ = figure
+    if name != "fig1":
+        return
+    (nt,) = [one for one in panels[0].series if one.label == "NT"]
+    for draw in panels[0].predictions(nt, nt.dots.widths[-1])[:3]:
+        formula, measured = draw._by_formula(), draw._by_descent()
+        noise = formula[0] - draw._descended()
+        assert np.all(noise > 0.0)
+        # one run with half the batch knows the noise of its steps to a fifth or so
+        assert np.all(np.abs(measured[0] - formula[0]) < 0.5 * noise + formula[1] + measured[1])
 
 
 def test_order_of_the_regimes(figure):
@@ -99,13 +119,25 @@ def test_the_non_diagonal_mixture_has_no_better_diagonal_covariance_than_the_iso
 
 def test_verdict_names_a_dot_that_is_too_far(figure):
     _, panels, numbers, _ = figure
-    compared, far = tables.outliers(numbers.panels)
-    assert compared == sum(1 for _, one in series_of(panels) for N in one.dots.widths if N in one.crosses)
-    name = panels[0].name
-    moved = {**numbers.panels, name: numbers.panels[name].copy(deep=True)}
-    moved[name].z[0, 0] = 7.0
-    assert len(tables.outliers(moved)[1]) == len({*far, tables.outliers(moved)[1][0]})
-    assert "z = 7.0" in tables.verdict(moved)[-1]
+    found, name = tables.judged(numbers.panels), panels[0].name
+    assert found.dots == sum(len(one.dots.widths) for _, one in series_of(panels))
+    assert found.predicted == sum(
+        len(one.dots.widths) for _, one in series_of(panels) if one.label.startswith("RF") or is_predicted(one.regime)
+    )
+    at = numbers.panels[name]
+
+    def told(**changed):
+        moved = {**numbers.panels, name: at.copy(deep=True)}
+        for variable, value in changed.items():
+            moved[name][variable][0, 0] = value
+        return tables.verdict(moved)[-1]
+
+    far = told(z=7.0, difference=7.0 * float(at.stderr[0, 0]) + float(at.allowance[0, 0]))
+    assert "too far" in far and "z = +7.0" in far and not far.holds
+    assert "not as chance would have it" in told(z=12.0)
+    assert "left out more than a tenth" in told(allowance=float(at.predicted[0, 0]))
+    blind = {key: panel.assign(difference=np.nan * panel.difference) for key, panel in numbers.panels.items()}
+    assert "0 of" in tables.verdict(blind)[-1] and "too few predicted" in tables.verdict(blind)[-1]
 
 
 def command(tmp_path, store, name, *options):

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.checks import FloatArray
 from lazyscope.errors import NoTheorem
-from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.draws import over_draws
 from lazyscope.experiments.lazy.design import Panel, Place, Series, line_at
+from lazyscope.population.random_features import added, uncertain
+from lazyscope.regimes import RandomFeatures
 from lazyscope.runs import verbs
 from lazyscope.runs.assembly import assemble
-from lazyscope.runs.side_by_side import agreement
+from lazyscope.runs.side_by_side import as_normal
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,10 +34,11 @@ AT_A_WIDTH = {
     "simulated_stderr": "standard error of the mean over draws, simulated",
     "simulated_draws": "draws, simulated",
     "step_size": "step size with the lowest risk at the end",
-    "difference": "simulated − exact, draw by draw where both have the draws",
+    "predicted": "risk that theory predicts for these weights, samples and step sizes",
+    "difference": "simulated − predicted, draw by draw",
     "stderr": "standard error of the difference",
-    "finite_size": "what finitely many samples may add to the risk, as the simulation declares",
-    "z": "(|difference| − finite_size)₊ in standard errors",
+    "allowance": "what the prediction leaves out, by its own estimate",
+    "z": "difference in standard errors, as a normal variable with its sign",
 }
 
 
@@ -84,8 +88,8 @@ def _series(panel: Panel, series: Series, rows: Rows) -> xr.Dataset:
             values["step_size"][i] = _value(dot, "step_size_best")
             if "trace" in dot:
                 traces[i] = dot
-        if crosses and dots:
-            for name, value in _agreement(exact, dot, crosses, rows[panel.name, series.label, "exact", N]).items():
+            judged = _agreement(dot, _predicted(panel, series, N, rows, float(values["step_size"][i])))
+            for name, value in judged.items():
                 values[name][i] = value
     at_width = {name: ("width", value) for name, value in values.items()}
     cited = (key for source in sources.values() for key in source.attrs["citations"].split(","))
@@ -109,15 +113,41 @@ def _value(result: xr.Dataset, name: str) -> float:
     return float(result[name][0]) if name in result else np.nan
 
 
-def _agreement(exact: xr.Dataset, dot: xr.Dataset, crosses: Sequence[Run], rows: Sequence[Row]) -> dict[str, float]:
-    """Return how far a dot lies from its cross. A cross with more draws lends those that the dot has, one by one."""
-    draws = dot.sizes.get("draw", 1)
-    if draws == 1:  # the paper's SGD: no standard error, the finite-size term alone
-        first = assemble(crosses[:1], rows[:1]) if "stderr" in exact else exact
-        return {"difference": _value(dot, "risk") - _value(first, "risk"), "finite_size": _value(dot, "finite_size")}
-    paired = assemble(crosses[:draws], rows[:draws]) if len(crosses) > draws and "stderr" in exact else exact
-    judged = agreement(paired, dot)
-    return {name: _value(judged, name) for name in ("difference", "stderr", "finite_size", "z")}
+def _predicted(panel: Panel, series: Series, N: int, rows: Rows, step_size: float) -> FloatArray | None:
+    """Return what is predicted of each draw of a dot and what that leaves out, (2, draws); None without a prediction.
+
+    A fit of random features: the exact risk at its own weights, and what n samples add. SGD: at its best step size.
+    """
+    n = series.dots.samples
+    if isinstance(series.regime, RandomFeatures):
+        fits = panel.draws(series, "simulate", N)
+        n = fits[0].settled().whole("samples")
+        exact = [float(row["risk"]) for row in rows[panel.name, series.label, "exact", N][: len(fits)]]
+        if len(exact) < len(fits) or n <= N + 1:
+            return None
+        return np.array([[R + added(R, N, n) for R in exact], [uncertain(R, N, n) for R in exact]])
+    draws = panel.predictions(series, N)
+    if not draws:
+        return None
+    k = draws[0].protocol.step_sizes.index(step_size)
+    own = rows[panel.name, series.label, "predict", N]
+    if not all(row["known"][k] for row in own):
+        return None
+    return np.array([[float(row[name][k]) for row in own] for name in ("risk", "allowance")])
+
+
+def _agreement(dot: xr.Dataset, predicted: FloatArray | None) -> dict[str, float]:
+    """Return how far a dot lies from its prediction; one of a single draw has no standard error and no z."""
+    if predicted is None:
+        return {}
+    risk, allowance = predicted
+    drawn = np.atleast_1d(dot.risk_draws.values[0] if "risk_draws" in dot else dot.risk.values)
+    mean, stderr = over_draws(drawn - risk)
+    values = {"predicted": float(risk.mean()), "difference": float(mean), "allowance": float(allowance.mean())}
+    if len(drawn) > 1:
+        size = as_normal(np.abs(mean), stderr, len(drawn))
+        values |= {"stderr": float(stderr), "z": float(np.sign(mean) * size)}
+    return values
 
 
 def _traces(traces: dict[int, xr.Dataset], widths: Sequence[int]) -> dict[str, Any]:

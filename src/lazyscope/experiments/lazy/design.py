@@ -14,11 +14,12 @@ import numpy as np
 
 from lazyscope.checks import whole_numbers
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
+from lazyscope.evidence.work import Row, Work
 from lazyscope.experiments.frame import drawing
 from lazyscope.experiments.frame.experiment import Early, Experiment, Preset
+from lazyscope.experiments.frame.predicted import PredictedDraw, is_predicted
 from lazyscope.experiments.frame.verdict import Fault
-from lazyscope.problems import SizedProblem
+from lazyscope.problems import GaussianProblem, SizedProblem
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-Place = tuple[str, str, Literal["exact", "simulate"], int]
-"""Panel, series, fidelity and width: where a cross or a dot belongs."""
+Place = tuple[str, str, Literal["exact", "simulate", "predict"], int]
+"""Panel, series, fidelity and width: where a cross, a dot or its prediction belongs."""
 
 RATIOS = (0.1, 0.15, 0.25, 0.4, 0.65, 1.0, 2.0, 4.5, 10.0)
 
@@ -115,6 +116,15 @@ class Panel:
         first = Run("simulate", self.problem, series.regime, sizes, protocol=dots.protocol, seed=self.seed)
         return [first.at(number=k) for k in range(dots.draws if N in dots.widths else 0)]
 
+    def predictions(self, series: Series, N: int) -> list[PredictedDraw]:
+        """Return what is predicted of a dot that SGD makes; random features follow from their crosses."""
+        regime, dots = series.regime, series.dots
+        if not isinstance(regime, (Trained, NeuralTangent)) or N not in dots.widths or not is_predicted(regime):
+            return []
+        assert isinstance(self.problem, GaussianProblem)  # those of the paper are
+        protocol = dots.protocol or SGD.paper(self.problem, regime)
+        return [PredictedDraw(self.problem, regime, N, protocol, k, self.seed) for k in range(dots.draws)]
+
     def at_a_width(self, series: Series, N: int) -> Panel:
         """Return the panel with one series and one width alone."""
         crosses = {N: series.crosses[N]} if N in series.crosses else {}
@@ -125,13 +135,15 @@ class Panel:
         """All widths of the panel, ascending."""
         return sorted({N for series in self.series for N in (*series.crosses, *series.dots.widths)})
 
-    def places(self) -> Iterator[tuple[Place, list[Run]]]:
-        """Yield every cross and dot, with its draws."""
+    def places(self) -> Iterator[tuple[Place, Sequence[Work]]]:
+        """Yield every cross, dot and prediction, with its draws."""
         fidelities: tuple[Literal["exact", "simulate"], ...] = ("exact", "simulate")
         for series in self.series:
             for fidelity in fidelities:
                 for N in self.widths:
                     yield (self.name, series.label, fidelity, N), self.draws(series, fidelity, N)
+            for N in self.widths:
+                yield (self.name, series.label, "predict", N), self.predictions(series, N)
 
 
 def crosses_at(preset: PanelsPreset, dots: Dots) -> list[int]:
@@ -198,7 +210,7 @@ def experiment_of(
             return drawing.small_multiples(data, columns=3, lowest=lowest)
         return drawing.two_frames(next(iter(data.values())), lowest=lowest)
 
-    def places(preset: PanelsPreset) -> list[tuple[Place, list[Run]]]:
+    def places(preset: PanelsPreset) -> list[tuple[Place, Sequence[Work]]]:
         return [at for panel in panels(preset) for at in panel.places()]
 
     def by_place(preset: PanelsPreset, rows: Sequence[Row]) -> dict[Place, list[Row]]:
@@ -209,13 +221,32 @@ def experiment_of(
         own = by_place(preset, rows)
         return {panel.name: collect.panel_data(panel, own) for panel in panels(preset)}
 
-    def doubled(preset: PanelsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
-        """Return the panels with the dots of random features twice as high as they are."""
+    def moved(
+        preset: PanelsPreset, rows: Sequence[Row], change: Callable[[Place, Row, Work], Row]
+    ) -> dict[str, xr.Dataset]:
+        """Return the panels with other rows for the dots."""
         own = by_place(preset, rows)
-        for at, some in own.items():
-            if at[1].startswith("RF") and at[2] == "simulate":
-                own[at] = [{**row, "risk": 2.0 * row["risk"]} for row in some]
+        for at, draws in places(preset):
+            if at[2] == "simulate":
+                own[at] = [change(at, row, draw) for row, draw in zip(own[at], draws, strict=True)]
         return {panel.name: collect.panel_data(panel, own) for panel in panels(preset)}
+
+    def too_high(at: Place, row: Row, draw: Work) -> Row:
+        return row | {name: 1.05 * row[name] for name in ("risk", "trace") if name in row}
+
+    def with_longer_steps(at: Place, row: Row, draw: Work) -> Row:
+        if not isinstance(draw, Run) or not isinstance(draw.protocol, SGD):
+            return row
+        sizes = tuple(1.5 * size for size in draw.protocol.step_sizes)
+        return draw.at(protocol=replace(draw.protocol, step_sizes=sizes)).compute()
+
+    faults = (
+        Fault("risks 5 % too high", lambda preset, rows: moved(preset, rows, too_high)),
+        Fault(
+            "steps half as long again as they are said to be",
+            lambda preset, rows: moved(preset, rows, with_longer_steps),
+        ),
+    )
 
     def tasks(preset: PanelsPreset) -> list[dict[str, Any]]:
         names = ("panel", "series", "fidelity", "width")
@@ -247,6 +278,6 @@ def experiment_of(
         borrows=True,
         tasks=tasks,
         rows=tables.long_rows,
-        faults=(Fault("dots twice as high as they are", doubled, seen="N = 2 ("),),
+        faults=faults,
         early=early,
     )

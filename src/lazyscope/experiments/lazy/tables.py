@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from lazyscope.experiments.lazy.design import Panel
 if TYPE_CHECKING:
     import xarray as xr
 
-_STANDARD_ERRORS = 3.0
+_STANDARD_ERRORS = 4.0
+_LEFT_OUT = 0.1  # of the risk: the most that a prediction may leave out
+_ENOUGH = 0.8  # of the dots must be predicted
 
 
 def at_widths(data: xr.Dataset) -> list[dict[str, Any]]:
@@ -47,8 +50,8 @@ def _long(data: xr.Dataset) -> list[dict[str, Any]]:
         for fidelity, name in (("simulate", "simulated"), ("exact", "exact")):
             if row[name] is not None:
                 point = {"risk": row[name], "stderr": row[f"{name}_stderr"], "draws": int(row[f"{name}_draws"])}
-                judged = ("step_size", "difference", "finite_size", "z") if fidelity == "simulate" else ()
-                table.append({"fidelity": fidelity, **size, **point, **{column: row[column] for column in judged}})
+                shown = ("step_size", "predicted", "difference", "allowance", "z") if fidelity == "simulate" else ()
+                table.append({"fidelity": fidelity, **size, **point, **{column: row[column] for column in shown}})
     for label in data.series.values.tolist():
         one = data.sel(series=label)
         shown = np.isfinite(one.limit.values)
@@ -65,41 +68,84 @@ def _long(data: xr.Dataset) -> list[dict[str, Any]]:
     return table
 
 
-def outliers(panels: Mapping[str, xr.Dataset]) -> tuple[int, list[str]]:
-    """Return how many dots were compared with `exact`, and name those further away than they may be.
+@dataclass(frozen=True)
+class Judgement:
+    """The dots of a figure held to their predictions.
 
-    A dot of a single draw has no standard error, and is judged by its finite-size term alone.
+    `z` are those of dots with a standard error. `far` names dots beyond what they may be: 4 standard errors and what
+    the prediction leaves out, or a tenth of the risk where a single draw has no standard error. `loose` names dots
+    whose prediction leaves out more than a tenth of the risk.
     """
-    compared, far = 0, []
+
+    dots: int
+    predicted: int
+    z: tuple[float, ...]
+    far: tuple[str, ...]
+    loose: tuple[str, ...]
+
+    @property
+    def chi2(self) -> tuple[float, float, float]:
+        """Σz², and the points that chance leaves below and above once in a hundred figures."""
+        from scipy.stats import chi2
+
+        low, high = chi2.ppf([0.01, 0.99], len(self.z)) if self.z else (0.0, 0.0)
+        return float(np.sum(np.square(self.z))), float(low), float(high)
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing is far or loose, enough is predicted, and the z are as chance would have them."""
+        total, low, high = self.chi2
+        return not self.far and not self.loose and self.predicted >= _ENOUGH * self.dots and low <= total <= high
+
+
+def judged(panels: Mapping[str, xr.Dataset]) -> Judgement:
+    """Hold every dot to its prediction."""
+    dots, predicted, scores, far, loose = 0, 0, [], [], []
     for name, data in panels.items():
         for row in at_widths(data):
+            if row["simulated"] is None:
+                continue
+            dots += 1
             if row["difference"] is None:
                 continue
-            compared += 1
-            alone = row["z"] is None
-            beyond = abs(row["difference"]) > row["finite_size"] if alone else row["z"] > _STANDARD_ERRORS
+            predicted += 1
+            off, allowed, z = row["difference"], row["allowance"], row["z"]
+            if z is None:
+                beyond = abs(off) > max(allowed, _LEFT_OUT * row["predicted"])
+            else:
+                scores.append(z)
+                beyond = abs(z) > _STANDARD_ERRORS and abs(off) - allowed > _STANDARD_ERRORS * row["stderr"]
+            panel = f"{name}, " if len(panels) > 1 else ""
+            where = f"{panel}{row['regime']}, N = {row['width']}"
             if beyond:
-                panel = f"{name}, " if len(panels) > 1 else ""
-                z = ", one draw" if alone else f", z = {row['z']:.1f}"
-                far.append(f"{panel}{row['regime']}, N = {row['width']} ({row['difference']:+.4f}{z})")
-    return compared, far
+                far.append(f"{where} ({off:+.4f}{', one draw' if z is None else f', z = {z:+.1f}'})")
+            if allowed > _LEFT_OUT * row["predicted"]:
+                loose.append(f"{where} ({allowed:.4f} of {row['predicted']:.4f})")
+    return Judgement(dots, predicted, tuple(scores), tuple(far), tuple(loose))
 
 
 def verdict(panels: Mapping[str, xr.Dataset]) -> list[str]:
-    """Return the three fidelities at each cross and dot, what lies between them, and whether it may."""
+    """Return the three fidelities at each cross and dot, the prediction, what lies between, and whether it may."""
     lines = []
     for data in panels.values():
         lines += [data.attrs["title"], data.attrs["problem"], *_table(data)]
         if "bayes" in data:
             lines.append(f"Bayes risk, which nothing beats: {float(data.bayes):.4f}")
         lines += data.attrs["theorems"].split("\n")
-    lines.append(
-        "No ± where nothing is drawn, or once. z: the difference beyond the finite-size term, in standard errors."
-    )
-    compared, far = outliers(panels)
-    rule = "3 standard errors plus the finite-size term"
-    yes, no = f"all {compared} dots within {rule}", f"{len(far)} of {compared} dots beyond {rule}: {'; '.join(far)}"
-    return [*lines, answer(not far, yes, no)]
+    lines += [
+        "No ± where nothing is drawn, or once. Predicted: at the dot's own weights, samples and step size; allowed:",
+        "what the prediction leaves out. z: simulated − predicted in standard errors, as a normal variable.",
+    ]
+    found = judged(panels)
+    total, low, high = found.chi2
+    counted = f"{found.predicted} of {found.dots} dots predicted"
+    chance = f"χ² = {total:.1f} for {len(found.z)} dots with a standard error (chance: {low:.1f} to {high:.1f})"
+    wrong = [f"too far: {'; '.join(found.far)}"] if found.far else []
+    wrong += [f"left out more than a tenth: {'; '.join(found.loose)}"] if found.loose else []
+    wrong += ["too few predicted"] if found.predicted < _ENOUGH * found.dots else []
+    wrong += ["not as chance would have it"] if not low <= total <= high else []
+    yes = f"Theory and simulation agree: {counted}, all within {_STANDARD_ERRORS:g} standard errors; {chance}"
+    return [*lines, answer(found.holds, yes, f"Theory and simulation differ: {counted}; {chance}; {'; '.join(wrong)}")]
 
 
 def line(panel: Panel, rows: Sequence[Row]) -> str:
@@ -115,8 +161,8 @@ def line(panel: Panel, rows: Sequence[Row]) -> str:
     return f"{panel.name}: {cells[0].ljust(22)}{numbers}"
 
 
-_COLUMNS = ("regime", "N", "N/d", "limit", "exact", "simulated", "difference", "finite size", "z")
-_WIDE = (4, 5, 6, 15, 15, 8, 6, 4)
+_COLUMNS = ("regime", "N", "N/d", "limit", "exact", "predicted", "simulated", "difference", "allowed", "z")
+_WIDE = (4, 5, 6, 15, 13, 15, 8, 6, 4)
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -127,10 +173,12 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         f"{row['width']}",
         f"{row['rho']:.5g}",
         _cell(row["limit_at_width"], ".4f"),
-        *(_cell(row[name], ".4f") + _cell(row[f"{name}_stderr"], ".4f", " ± ") for name in _COLUMNS[4:6]),
+        _cell(row["exact"], ".4f") + _cell(row["exact_stderr"], ".4f", " ± "),
+        _cell(row["predicted"], ".4f") or ("" if row["simulated"] is None else "not predicted"),
+        _cell(row["simulated"], ".4f") + _cell(row["simulated_stderr"], ".4f", " ± "),
         _cell(difference, "+.4f"),
-        _cell(row["finite_size"], ".4f"),
-        _cell(row["z"], ".1f"),
+        _cell(row["allowance"], ".4f"),
+        _cell(row["z"], "+.1f"),
     )
 
 

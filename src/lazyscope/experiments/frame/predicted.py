@@ -1,0 +1,117 @@
+"""What theory says of a dot that SGD has made: at its own weights, step sizes, batch and number of samples.
+
+For σ = u² on the quadratic target this is `finite_step`. Elsewhere it is descent on the population risk by the same
+schedule (`population.descent`), and what the noise of the steps adds, which is measured: to leading order it is
+proportional to 1/batch, so that it is half of what a run with half the batch has more than the descent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lazyscope import weights
+from lazyscope.checks import FloatArray
+from lazyscope.errors import NotConverged, NoTheorem
+from lazyscope.evidence.run import Run
+from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.draws import Draw
+from lazyscope.limits.sgd.finite_step import finite_step, stages
+from lazyscope.population import descent
+from lazyscope.problems import GaussianProblem, QuadraticTarget
+from lazyscope.protocols import SGD
+from lazyscope.regimes import NeuralTangent, Trained
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedDraw(Draw):
+    """The prediction of one draw at every step size; a step size for which there is none has `known` = 0.
+
+    >>> protocol = SGD(steps=200, batch=20, step_sizes=(0.01,), test=1)
+    >>> row = PredictedDraw(QuadraticTarget([2.0, 1.0, 0.5]), NeuralTangent(), 2, protocol).compute()
+    >>> sorted(row), row["known"]
+    (['allowance', 'known', 'risk'], array([1]))
+    """
+
+    problem: GaussianProblem
+    regime: Trained | NeuralTangent
+    width: int
+    protocol: SGD
+    number: int = 0
+    seed: int = 0
+
+    words = "prediction, {0.regime.label}, N = {0.width}, draw {0.number}"
+    costs = ("width", "problem.d", "protocol.steps")
+
+    @property
+    def by_formula(self) -> bool:
+        """Whether SGD itself has a limit theorem: σ = u² on the quadratic target."""
+        return isinstance(self.problem, QuadraticTarget) and self.regime.activation.name == "square"
+
+    def compute(self) -> Row:
+        """Return `risk`, `allowance`, what the prediction leaves out, and `known`, each over the step sizes."""
+        found = self._by_formula() if self.by_formula else self._by_descent()
+        known = np.isfinite(found).all(axis=0)
+        risk, allowance = np.where(known, found, 0.0)
+        return {"risk": risk, "allowance": allowance, "known": known.astype(int)}
+
+    def _by_formula(self) -> FloatArray:
+        """Leave out 1/min(N, d) of the noise: the diffusion has Tr X·I + X where the covariance has Tr X·I + 2X."""
+        found = np.full((2, len(self.protocol.step_sizes)), np.nan)
+        protocol, problem = self.protocol, self.problem
+        assert isinstance(problem, QuadraticTarget)
+        for k, size in enumerate(protocol.step_sizes):
+            how: dict[str, Any] = {"width": self.width, "seed": self.seed, "draw": self.number}
+            how |= {"samples": [protocol.steps * protocol.batch], "decay": protocol.decay, "paths": 1}
+            try:
+                line = finite_step(problem, self.regime, step_size=size, batch=protocol.batch, **how)
+            except (NoTheorem, NotConverged):  # a step size at which SGD is not stable
+                continue
+            risk, flow = float(line.risk[-1]), float(line.flow[-1])
+            found[:, k] = risk, abs(risk - flow) / min(self.width, problem.d)
+        return found
+
+    def _by_descent(self) -> FloatArray:
+        """Leave out the square of the noise, over the risk: the next order in 1/batch."""
+        still = self._descended()
+        halved = replace(self.protocol, batch=max(1, self.protocol.batch // 2))
+        run = Run("simulate", self.problem, self.regime, {"width": (self.width,)}, None, halved, self.number, self.seed)
+        try:
+            noisy = np.asarray(run.compute()["trace"][0, :, -1], dtype=np.float64)
+        except NotConverged:
+            noisy = np.full_like(still, np.inf)
+        noise = (noisy - still) * halved.batch / self.protocol.batch
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.stack([still + noise, noise**2 / np.maximum(still, 1e-12)])
+
+    def _descended(self) -> FloatArray:
+        """Return the risk of gradient descent by the same schedule, for every step size."""
+        protocol, N = self.protocol, self.width
+        plans = [
+            [(part.count, part.step_size) for part in stages(protocol.steps, size, protocol.decay)]
+            for size in protocol.step_sizes
+        ]
+        rng = weights.generator(self.seed, self.number, N)
+        if isinstance(self.regime, NeuralTangent):
+            return descent.tangent_risks(self.problem, self.regime, N, rng, plans)
+        times = np.array([sum(count * size for count, size in plan) for plan in plans])
+        order = np.argsort(times)
+        try:
+            risks = descent.network_risks(self.problem, self.regime, N, rng, times[order].tolist())
+        except NotConverged:
+            return np.full(times.size, np.nan)
+        return np.asarray(risks[np.argsort(order)])
+
+
+def is_predicted(regime: Any) -> bool:
+    """Whether there is a prediction: not for a network whose kernels are series, which would take minutes.
+
+    >>> is_predicted(Trained("relu")), is_predicted(Trained("gelu")), is_predicted(NeuralTangent("gelu"))
+    (True, False, True)
+    """
+    if not isinstance(regime, Trained):
+        return True
+    sigma = regime.activation
+    return bool(sigma.name == "square" or sigma.rectified or abs(sigma.lambda_k(2)) < 1e-12)

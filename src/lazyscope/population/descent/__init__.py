@@ -1,0 +1,205 @@
+"""Gradient descent on the population risk, from drawn weights, in the paper's parametrisation: SGD without noise.
+
+NT, f = (1/N) Σ σ′(⟨w_i,x⟩)⟨v_i,x⟩ + c, is linear: with u = (√N a, c), a = V/N, a step of size ε is
+
+    u ← u − 2ε(Su − s),      S = D^½ [[K, μ], [μᵀ, 1]] D^½,    s = D^½(b, 0),    D = diag(1/N, …, 1/N, 1),
+
+K, μ and b as in `tangent`. Along the eigenvectors of S, of eigenvalues θ_j, what is left after all steps is
+q_j = Π_k (1 − 2ε_kθ_j), and the energy that is learnt Σ_j s_j²(1 − q_j²)/θ_j: a quadrature over the spectrum of S as s
+sees it, for which some hundred steps of Lanczos' method serve every schedule of step sizes. The scale of the target
+does not matter.
+
+NN, f = (1/N) Σ α_iσ(⟨w_i,x⟩) + c, follows the flow α̇ = −∂L/∂a, Ẇ = −N ∂L/∂W, ċ = −∂L/∂c from α = c = 0, a = α/N. The
+risk of `network` has c where it is best, c⋆ = −Σa_iE[σ(w_i·x)]: L is that, and (c − c⋆)².
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from lazyscope import weights
+from lazyscope.activations import Activation
+from lazyscope.checks import FloatArray
+from lazyscope.errors import NotConverged
+from lazyscope.numerics import matrices
+from lazyscope.population.environment import Environment, environments, project
+from lazyscope.population.network import PopulationRisk
+from lazyscope.population.tangent import TangentKernel, tangent_moments
+from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
+from lazyscope.regimes import NeuralTangent, Trained
+
+Schedule = Sequence[tuple[int, float]]
+"""So many steps of one size, then of the next."""
+
+_LANCZOS = 160
+_TOLERANCE = 1e-6  # of the flow, relative
+_MOST_EVALUATIONS = 40_000
+
+
+def tangent_risks(
+    problem: GaussianProblem, regime: NeuralTangent, N: int, rng: np.random.Generator, schedules: Sequence[Schedule]
+) -> FloatArray:
+    """Return the risk after each schedule, for one draw of the weights: 160 products with K, 6N²d flops each.
+
+    >>> import lazyscope as ls
+    >>> target, rng = ls.QuadraticTarget([2.0, 1.0, 0.5]), weights.generator(0, 0, 2)
+    >>> tangent_risks(target, NeuralTangent(), 2, rng, [[(0, 0.1)], [(4000, 0.05)]]).round(4)
+    array([1.    , 0.1082])
+    """
+    W = weights.draw(problem, regime, N, rng)
+    world = environments(problem)
+    parts = [TangentKernel.of(y, W, regime.activation) for y in world]
+    mean, rhs = np.zeros_like(W), np.zeros_like(W)
+    for part in parts:
+        mean += part.environment.probability * part.mean
+        rhs += part.environment.probability * part.rhs
+    offset = sum(part.environment.probability * part.environment.m for part in parts)
+    energy = sum(y.probability * y.energy for y in world)
+    root = N**-0.5
+
+    def times(u: FloatArray) -> FloatArray:
+        a, c = u[:-1].reshape(W.shape) * root, float(u[-1])
+        out = c * mean
+        for part in parts:
+            out += part.environment.probability * part.times(a)
+        return np.append(root * out.ravel(), float(np.vdot(mean, a)) + c)
+
+    theta, share = _spectrum(times, np.append(root * rhs.ravel(), offset))
+    risks = []
+    for schedule in schedules:
+        left = np.ones_like(theta)
+        for count, size in schedule:
+            left *= (1.0 - 2.0 * size * theta) ** count
+        learnt = np.where(theta > 1e-12 * theta.max(), (1.0 - left**2) / np.maximum(theta, 1e-300), 0.0)
+        risks.append(1.0 - float(share @ learnt) / energy)
+    return np.array(risks)
+
+
+def _spectrum(times: Callable[[FloatArray], FloatArray], start: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return nodes θ_j and weights of the quadrature for sᵀf(S)s, by Lanczos' method with full orthogonalisation."""
+    from scipy.linalg import eigh_tridiagonal
+
+    size = float(np.linalg.norm(start))
+    most = min(_LANCZOS, start.size)
+    basis = np.empty((most, start.size))
+    diagonal, off = np.empty(most), np.empty(most)
+    basis[0] = start / size
+    count = most
+    for k in range(most):
+        rest = times(basis[k])
+        diagonal[k] = float(basis[k] @ rest)
+        for _ in range(2):
+            rest -= basis[: k + 1].T @ (basis[: k + 1] @ rest)
+        off[k] = float(np.linalg.norm(rest))
+        if k + 1 == most or off[k] < 1e-12 * abs(diagonal[: k + 1]).max():
+            count = k + 1
+            break
+        basis[k + 1] = rest / off[k]
+    theta, vectors = eigh_tridiagonal(diagonal[:count], off[: count - 1])
+    return np.maximum(theta, 0.0), size**2 * vectors[0] ** 2
+
+
+def network_risks(
+    problem: GaussianProblem, regime: Trained, N: int, rng: np.random.Generator, times: Sequence[float]
+) -> FloatArray:
+    """Return the risk of gradient flow at t = Σε, ascending.
+
+    6N²d flops an evaluation, d²N for σ = u²; some thousand of them. NotConverged where they do not suffice.
+
+    >>> import lazyscope as ls
+    >>> target, rng = ls.QuadraticTarget([2.0, 1.0, 0.5]), weights.generator(0, 0, 3)
+    >>> network_risks(target, Trained(), 3, rng, [0.0, 200.0]).round(4)
+    array([1., 0.])
+    """
+    from scipy.integrate import solve_ivp
+
+    own = _in_its_basis(problem)
+    d = own.d
+    W = np.asarray(regime.init * rng.standard_normal((N, d)) / np.sqrt(d), dtype=np.float32).astype(np.float64)
+    square = regime.activation.name == "square"
+    objective = SquareRisk(own) if square else PopulationRisk(environments(own), regime.activation)
+    world, energy, used = environments(own), objective.energy, 0
+
+    def gradients(state: FloatArray) -> tuple[float, FloatArray]:
+        a, c, V = state[:N] / N, float(state[N]), state[N + 1 :].reshape(N, d)
+        risk, grad_a, grad_W = objective(a, V)
+        mean, grad_mean = _means(world, V, regime.activation)
+        off = c + float(a @ mean)
+        grad_a = energy * grad_a + 2.0 * off * mean
+        grad_W = energy * grad_W + 2.0 * off * a[:, None] * grad_mean
+        return risk + off**2 / energy, np.concatenate([grad_a, [2.0 * off], N * grad_W.ravel()])
+
+    def moved(t: float, state: FloatArray) -> FloatArray:
+        nonlocal used
+        used += 1
+        if used > _MOST_EVALUATIONS:
+            raise NotConverged("The flow on the population risk takes too many steps. Use a smaller step size.")
+        return -gradients(state)[1]
+
+    def risk(state: FloatArray) -> float:
+        return gradients(state)[0]
+
+    ask = np.asarray(times, dtype=np.float64)
+    begin = np.concatenate([np.zeros(N + 1), W.ravel()])
+    if ask[-1] == 0.0:
+        return np.full(ask.size, risk(begin))
+    path = solve_ivp(moved, (0.0, float(ask[-1])), begin, "DOP853", ask, rtol=_TOLERANCE, atol=1e-8)
+    if not path.success:
+        raise NotConverged(f"The flow on the population risk was not solved: {path.message}")
+    return np.array([risk(state) for state in path.y.T])
+
+
+def _means(world: Sequence[Environment], W: FloatArray, sigma: Activation) -> tuple[FloatArray, FloatArray]:
+    """Return E[σ(w_i·x)] and its gradient by w_i."""
+    mean, slope = np.zeros(len(W)), np.zeros_like(W)
+    for y in world:
+        seen = project(y, W)
+        mean += y.probability * sigma.hermite_coefficients(seen.s, 0)[0]
+        slope += y.probability * tangent_moments(seen, sigma)[0]
+    return mean, slope
+
+
+class SquareRisk:
+    """L(a, W) for σ = u² and its gradient, in the basis where all is diagonal: 4d²N flops.
+
+    With C_y = diag(c_y) and G = Wᵀdiag(a)W, f = ⟨x, Gx⟩ + c has Γ = E[(f − f⋆)xxᵀ], ∂L/∂a_i = 2⟨w_i, Γw_i⟩ and
+    ∂L/∂w_i = 4a_iΓw_i. On the mixture Γ is the mean over y of 2C_yGC_y + (⟨G, C_y⟩ + c − y)C_y.
+    """
+
+    def __init__(self, problem: QuadraticTarget | GaussianMixture) -> None:
+        self.problem = problem
+        if isinstance(problem, QuadraticTarget):
+            self.classes = [(np.ones(problem.d), 0.0)]
+            self.gamma = problem.B
+            self.energy = 2.0 * float(self.gamma @ self.gamma)
+        else:
+            self.classes = [(1.0 - y * problem.whitened, y) for y in (-1.0, 1.0)]
+            self.gamma, self.energy = np.zeros(problem.d), 1.0
+
+    def __call__(self, a: FloatArray, W: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Return L, ∂L/∂a and ∂L/∂W, each over E[f⋆²]; c is where it is best."""
+        E = (W.T * a) @ W
+        E[np.diag_indices_from(E)] -= self.gamma
+        own, share = np.diagonal(E), 1.0 / len(self.classes)
+        means = [float(own @ C) - y for C, y in self.classes]
+        c, value = -share * sum(means), 0.0
+        Gamma = np.zeros_like(E)
+        for (C, _), mean in zip(self.classes, means, strict=True):
+            Gamma += share * 2.0 * C[:, None] * E * C
+            Gamma[np.diag_indices_from(E)] += share * (mean + c) * C
+            value += share * (2.0 * float(C @ (E**2) @ C) + (mean + c) ** 2)
+        WG = W @ Gamma
+        grad_a = 2.0 * np.einsum("ij,ij->i", WG, W)
+        return value / self.energy, grad_a / self.energy, 4.0 * a[:, None] * WG / self.energy
+
+
+def _in_its_basis(problem: GaussianProblem) -> QuadraticTarget | GaussianMixture:
+    """Return the problem where it is diagonal, a quadratic target divided by √d: there `simulate` draws the weights."""
+    if isinstance(problem, QuadraticTarget):
+        values = problem.B if problem.B.ndim == 1 else np.linalg.eigh(problem.B)[0]
+        return QuadraticTarget(values / np.sqrt(problem.d))
+    assert isinstance(problem, GaussianMixture)
+    whitened = problem.whitened
+    return GaussianMixture(whitened if whitened.ndim == 1 else np.linalg.eigh(matrices.dense(whitened))[0])
