@@ -89,7 +89,7 @@ def test_the_command_says_the_same(tmp_path, monkeypatch):
     problem = ["compare", "quadratic", "--d", "20", "--width", "5,20", "--draws", "2"]
     args = [*problem, "--samples", "20000", "--batch", "20", "--step-sizes", "0.01"]
     said = CliRunner().invoke(main, args)
-    assert said.exit_code == 0 and "6 of 6 agree within 3 standard errors." in said.stdout
+    assert said.exit_code == 0 and "4 of 6 agree within 3 standard errors. 2 differ by more" in said.stdout  # short
     rows = json.loads(CliRunner().invoke(main, [*args, "--json"]).stdout)["rows"]
     assert [row["regime"] for row in rows[::2]] == ["RF, σ = square", "NT, σ = square", "NN, σ = square"]
     for out in ("a.csv", "a.nc", "a.json"):
@@ -122,3 +122,16 @@ def test_samples_that_are_left_out_are_one_number_and_no_size_of_the_result():
     compared = ls.compare(target, regime, width=[1, 2], draws=2)
     np.testing.assert_array_equal(compared.simulate.values, [simulated.risk.values])
     assert bool((compared.z < 3).all())
+
+
+def test_what_short_training_may_have_made_is_not_counted_as_agreement():
+    """0.089 against 0.020 with a finite-size term of 0.09: z is 0, and it must not read as agreement."""
+    from lazyscope.cli.compare import _verdict
+
+    short = {"exact": 0.020, "difference": 0.069, "stderr": 0.004, "finite_size": 0.09, "z": 0.0}
+    fine = {"exact": 0.5, "difference": 0.006, "stderr": 0.001, "finite_size": 0.01, "z": 0.0}
+    off = {"exact": 0.5, "difference": 0.1, "stderr": 0.001, "finite_size": 0.01, "z": 9.0}
+    none = {"exact": 0.5, "difference": None, "stderr": None, "finite_size": None, "z": None}
+    assert _verdict([fine, none]) == "1 of 1 agree within 3 standard errors."
+    assert _verdict([fine, short, off]).startswith("1 of 3 agree within 3 standard errors. 1 differ by more than that")
+    assert "no test" in _verdict([short]) and "--samples" in _verdict([short])

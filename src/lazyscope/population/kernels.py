@@ -56,8 +56,8 @@ class SeriesKernel(PairKernel):
             raise NotConverged(
                 f"The Hermite series of {sigma.name} leaves {tail[-1]:.1e} after {tail.size} terms, as two weights "
                 f"are nearly parallel (cosine {largest_cosine:.6f}) and σ is not smooth enough at weight norms up to "
-                f"{np.max(s):.3g}. Use shorter weights, a smoother activation, one with a closed form (relu, relu2, "
-                "relu3, abs, sign, step), or a larger d."
+                f"{np.max(s):.3g}. Use a smoother activation, one with a closed form (relu, relu2, relu3, abs, sign, "
+                "step), or a larger d; weights that you choose yourself may also be shorter."
             )
 
     def _tail(self, power: FloatArray, r: float, order: int) -> FloatArray:
