@@ -26,7 +26,7 @@ def test_a_step_follows_the_mean_gradient_of_a_pair_of_mirrored_signs():
     part = slice(5, 25)
     risk = Risk(model, X[part], y[part], "logistic", orders=None)
     slopes = _network(model, X, True, np.random.default_rng(7))
-    gradient, value = _gradient(W, X[part], y[part], risk._loss, slopes, part)
+    gradient, value = _gradient(W, X[part], y[part], np.ones(20), risk._loss, slopes, part)
     signs = random_signs(model.m, np.random.default_rng(7))
     pair = [risk.at(W, s) for s in (signs, -signs)]
     assert value == pytest.approx(np.mean([point.value for point in pair]), rel=1e-12)
@@ -38,7 +38,7 @@ def test_a_step_of_the_clean_model_follows_its_gradient(order):
     model, X, y, W = case()
     part = slice(0, 30)
     risk = Risk(model, X, y, "logistic", orders=order)
-    gradient, value = _gradient(W, X, y, risk._loss, _clean(model, X, order), part)
+    gradient, value = _gradient(W, X, y, np.ones(30), risk._loss, _clean(model, X, order), part)
     assert value == pytest.approx(risk.at(W).value, rel=1e-12)
     assert gradient == pytest.approx(risk.at(W).gradient(), rel=1e-10, abs=1e-14)
 
