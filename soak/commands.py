@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from soak.grammar import Line, line, unknown
+from soak.sweeps import without_progress
 from soak.tally import Deadline, Tally
 
 LEAST = 2000
@@ -154,6 +155,7 @@ def run(words: list[str], store: Path) -> Outcome:
         out.flush()
         err.flush()
         outcome.stdout, outcome.stderr = (stream.buffer.getvalue().decode() for stream in (out, err))
+        outcome.stderr = without_progress(outcome.stderr)
         after = _contents(folder)
         outcome.files = {path: data for path, data in after.items() if before.get(path) != data}
         gone = sorted({*before} - {*after})

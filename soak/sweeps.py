@@ -84,8 +84,12 @@ def ended(process: subprocess.Popen[str], folder: Path) -> Said:
         os.killpg(process.pid, signal.SIGKILL)
         code = process.wait()
     out, err = ((folder / name).read_text(errors="replace") for name in ("out.log", "err.log"))
-    # a busy machine makes short work long, and long work tells its progress
-    return Said(code, out, "".join(line for line in err.splitlines(True) if not line.startswith(PROGRESS)))
+    return Said(code, out, without_progress(err))
+
+
+def without_progress(text: str) -> str:
+    """Leave the lines out that tell how far the work is: a busy machine makes short work long enough for them."""
+    return "".join(line for line in text.splitlines(True) if not line.startswith(PROGRESS))
 
 
 def said(*args: object, folder: Path, prefix: tuple[str, ...] = ()) -> Said:

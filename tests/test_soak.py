@@ -47,3 +47,13 @@ def test_lines_of_progress_are_no_fault_of_a_sweep(tmp_path):
     with (tmp_path / "out.log").open("w") as out, (tmp_path / "err.log").open("w") as err:
         process = subprocess.Popen([sys.executable, "-c", script], stdout=out, stderr=err, text=True)
     assert sweeps.ended(process, tmp_path).one_line
+
+
+def test_a_refusal_after_lines_of_progress_is_one_line(monkeypatch):
+    def refuse(words):
+        sys.stderr.write(f"{PROGRESS}starting; 10 seconds so far\nlazyscope: error: No.\n")
+        sys.exit(2)
+
+    monkeypatch.setattr("lazyscope.cli.main", refuse)
+    monkeypatch.setattr(commands, "_LATE", [])
+    assert commands.run(["limit", "quadratic"], Path("no store")).problems == []
