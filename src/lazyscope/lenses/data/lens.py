@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -213,8 +213,9 @@ def _quadratic(table: Table, clock: Budget) -> tuple[QuadraticPart | None, tuple
     if most == 0:
         return None, ("too few rows to estimate the quadratic part",)
     whitening, (best, part) = estimate(most)
+    part = replace(part, columns=d)
     notes: tuple[str, ...] = ()
-    if len(part.beta) < d:
+    if not part.whole:
         notes = (f"the quadratic part is seen in the leading {len(part.beta)} principal directions of {d} columns, "
                  f"{whitening.kept:.0%} of their variance",)  # fmt: skip
     if len(targets) > 1:

@@ -148,11 +148,15 @@ def boosting(measured: Measured, width: int) -> str:
 def shares(part: QuadraticPart) -> str:
     """Say what share of the variance is linear, quadratic, and neither, in whole percents with their errors."""
     linear, quadratic = (
-        f"{share:.0%} ± {100.0 * stderr:.0f}"
+        f"{share:.0%} ± {100.0 * stderr:.{0 if stderr >= 0.0095 else 1}f}"
         for share, stderr in ((part.linear, part.linear_stderr), (part.quadratic, part.quadratic_stderr))
     )
     doubt = "" if part.significant else ", which does not stand out from noise"
-    return f"{linear} linear in the inputs, {quadratic} quadratic{doubt}, and {part.rest:.0%} noise or of higher order"
+    known = f"{linear} linear in the inputs, {quadratic} quadratic{doubt}"
+    if part.whole:
+        return f"{known}, and {part.rest:.0%} noise or of higher order"
+    seen = f"{len(part.beta)} of {part.columns} directions"
+    return f"in {seen} {known}; the other {part.rest:.0%} may be linear or quadratic in directions not looked at"
 
 
 def _duration(seconds: float) -> str:

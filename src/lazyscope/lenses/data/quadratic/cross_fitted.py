@@ -1,7 +1,7 @@
 """Shares of the variance that linear and quadratic functions explain, cross-fitted, with their errors.
 
-Degrees of freedom correct R² for Gaussian inputs only: rows of images differ in leverage, and the corrected share of
-one class of MNIST is a sixth too large. Instead, coefficients are fitted without a fifth of the rows at a time, and
+Degrees of freedom correct R² for Gaussian inputs only: rows of images differ in leverage, and then the corrected
+share is too large. Instead, coefficients are fitted without a fifth of the rows at a time, and
 
     share = Σ_i y_i f̂_{−i}(x_i) / Σ_i y_i²,        f̂_{−i} fitted without the fifth that has row i, y centred.
 

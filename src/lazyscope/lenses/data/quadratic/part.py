@@ -67,7 +67,8 @@ class QuadraticPart:
 
     `linear` + `quadratic` + `rest` = 1, the rest being noise and what is of higher order; `quadratic_z` says by how
     many standard deviations the quadratic part stands out from what noise alone would show: the lesser of the F-ratio's
-    and of the share's own.
+    and of the share's own. `columns` is how many there are where d directions of them were looked at: what is linear or
+    quadratic in the others is part of the rest.
     """
 
     beta: FloatArray
@@ -78,6 +79,12 @@ class QuadraticPart:
     linear_stderr: float
     quadratic_stderr: float
     quadratic_z: float
+    columns: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether all directions of the table were looked at."""
+        return self.columns <= len(self.beta)
 
     @property
     def significant(self) -> bool:
