@@ -61,7 +61,7 @@ PANELS = PanelsPreset(
     widest=0.4,
 )
 TINY = {
-    "giant-step": GiantStepPreset("tiny", 20, 40, ratios=(2.0, 8.0, 16.0), steps=(0.0, 2.0), draws=3),
+    "giant-step": GiantStepPreset("tiny", 24, 60, ratios=(2.0, 16.0, 64.0), steps=(0.0, 2.0), draws=4),
     "cost-of-laziness": CostPreset(
         "tiny",
         {2: {"kernel": (8, 12, 16), "SGD": (16, 24, 32), "giant step": (12, 24)}, 3: {"NT": (5, 7)}},

@@ -17,7 +17,7 @@ def test_the_verdict_says_where_a_kernel_is_better(tiny):
     panel = panels["samples"]
     assert np.all(panel.exact < panel.simulate)  # n = ∞ for the second layer
     assert np.all(np.diff(panel.kernel_line) < 0.0) and float(panel.kernel_line[0]) > panel.attrs["floor"]
-    better = panel.assign(simulate=0.2 + 0.0 * panel.simulate, simulate_stderr=0.01 + 0.0 * panel.simulate)
+    better = panel.assign(simulate=0.1 + 0.0 * panel.simulate, simulate_stderr=0.01 + 0.0 * panel.simulate)
     assert giant_step.verdict(panels | {"samples": better})[-1].startswith("One step beats the best kernel")
     worse = better.assign(simulate=panel.kernel + 0.01)
     assert "is not below the best kernel at n = 16d" in giant_step.verdict(panels | {"samples": worse})[-1]
