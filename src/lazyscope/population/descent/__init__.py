@@ -47,8 +47,8 @@ def tangent_risks(
     >>> target, rng = ls.QuadraticTarget([2.0, 1.0, 0.5]), weights.generator(0, 0, 2)
     >>> tangent_risks(target, NeuralTangent(), 2, rng, [[(0, 0.1)], [(4000, 0.05)]]).round(4)
     array([1.    , 0.5377])
-    >>> ls.exact(target, NeuralTangent(), width=2).risk.values.round(4)  # where it ends
-    array(0.5377)
+    >>> ls.exact(target, NeuralTangent(), width=[2]).risk.values.round(4)  # where it ends
+    array([0.5377])
     """
     W = weights.draw(problem, regime, N, rng)
     world = environments(problem)
