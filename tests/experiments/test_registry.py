@@ -19,7 +19,7 @@ GAPS = {  # where a number may be missing, and why
     "ridge-snr": "the limit is infinite at N = n without ridge",
     "landscape": "an error that is zero at every width has no exponent",
     "sample-complexity": "a data set that does not reach the level",
-    "cost-of-laziness": "theory has no number of samples, an exponent alone, for SGD and the giant step",
+    "cost-of-laziness": "a data set that does not reach the level; theory of SGD is an exponent alone",
 }
 
 
