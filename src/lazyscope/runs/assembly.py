@@ -43,6 +43,8 @@ def assemble(runs: Sequence[Run], rows: Sequence[Row], scalar: Collection[str] =
     Dimensions named in `scalar`, of one value each, are left out.
     """
     first = runs[0].settled()
+    if first.sizes.keys() != runs[0].sizes.keys():  # a default was left out, such as the samples of a fit
+        runs = [run.settled() for run in runs]
     claim = first.claim
     given = [name for name in claim.arguments if name in first.sizes]
     values = {name: tuple(dict.fromkeys(value for run in runs for value in run.sizes[name])) for name in given}
