@@ -26,6 +26,7 @@ from lazyscope.explorer.views.calls import lines_of
 from lazyscope.explorer.views.picture import NEAR
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.lenses.data.table import EXAMPLES
+from lazyscope.lenses.forecast.verb import SURE
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 
 AGAINST = {"samples": ("against n", "risk"), "width": ("against N", "nn")}
@@ -38,7 +39,6 @@ WIDEST = 10_000
 """N of the curves."""
 
 _LEAST = 10  # n of the curves
-_SURE = 1.7  # standard errors, of a band of 90 %
 
 
 class DataState(State):
@@ -138,7 +138,7 @@ def _shares(known: Known, n: tuple[float, ...], N: tuple[float, ...], ridge: flo
     λ = known.forecaster.best_ridge(rows, widths) if ridge is None else np.full(rows.shape, ridge)
     found = known.forecaster.at(rows, widths, λ)
     shares, stderr = known.forecaster.overall(found)
-    return Shares(shares[0], np.exp(_SURE * stderr), λ, found["degrees_of_freedom"])
+    return Shares(shares[0], np.exp(SURE * stderr), λ, found["degrees_of_freedom"])
 
 
 def _regime(state: DataState) -> RandomFeatures | NeuralTangent:

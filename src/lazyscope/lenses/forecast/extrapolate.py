@@ -6,10 +6,10 @@ the forecast for n ≤ P rows, and not for more. So the part with df₁ < P/2 is
     df₁ = df₁(κ₀) (κ/κ₀)^−s,      G = G(κ₀) [φ + (1 − φ)(κ/κ₀)^b],      0 ≤ φ < 1,  b > 0,
 
 with s fitted over P/16 < df₁ < P/2. φ is the share of the error that stays for ever, as noise does; rows at hand seldom
-tell it apart from a slower fall. So log G is averaged over all φ and b, alike beforehand, each weighted by how likely it
-makes the table over P/64 (at least 10) < df₁ < P/2: Gaussian errors of log G(κ)/G(κ₀), whose covariance is the jackknife's
-and 2 % at each node for what no such curve follows. M follows from G. To be continuous at n = P, the error is multiplied
-by (pool's/continued error at P)^{P/n}.
+tell it apart from a slower fall. So log G is averaged over all φ and b, alike beforehand, each weighted by how likely
+it makes the table over P/64 (at least 10) < df₁ < P/2. The errors of log G(κ)/G(κ₀) are taken as Gaussian, with the
+covariance of the jackknife and 2 % at each node for what no such curve follows. M follows from G. To be continuous at
+n = P, the error is multiplied by (pool's/continued error at P)^{P/n}.
 
 The band has two parts: the jackknife over groups of rows, averages done again for each, and the spread of the weighted
 curves around their average. It is then widened by what it missed in a rehearsal: quarters of the pool forecast n = P/2
@@ -133,10 +133,14 @@ def _below(G: FloatArray, M: FloatArray, kappa: FloatArray, count: int) -> Float
     return np.concatenate([whole / u[:-1], M], axis=-1)
 
 
-def rehearsed(K: FloatArray, Y: FloatArray) -> list[Pool]:
-    """Return the pools of four quarters of the rows, drawn at random; K is kept. A sixteenth of its decomposition."""
+def rehearsed(K: FloatArray, Y: FloatArray, largest: int | None = None) -> list[Pool]:
+    """Return the pools of four quarters of the rows, drawn at random; K is kept. A sixteenth of its decomposition.
+
+    `largest` cuts them to that many rows.
+    """
     parts = np.array_split(np.random.default_rng(0).permutation(len(K)), _QUARTERS)
-    return [pool(K[np.ix_(part, part)], Y[part]) for part in parts]
+    kernels = [(K[np.ix_(part, part)], Y[part]) for part in (part[:largest] for part in parts)]
+    return [pool(kernel, targets) for kernel, targets in kernels if np.any(kernel)]
 
 
 def missed(quarters: list[Pool], own: Functions, diagonal: float) -> float:
