@@ -26,7 +26,6 @@ from lazyscope.explorer.views.calls import lines_of
 from lazyscope.explorer.views.picture import NEAR
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.lenses.data.table import EXAMPLES
-from lazyscope.lenses.forecast.verb import SURE
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 
 AGAINST = {"samples": ("against n", "risk"), "width": ("against N", "nn")}
@@ -134,6 +133,8 @@ class Shares:
 @lru_cache(maxsize=32)  # while one size moves, the curve at the other stands still
 def _shares(known: Known, n: tuple[float, ...], N: tuple[float, ...], ridge: float | None) -> Shares:
     """Compute some points; the ridge is the best one where it is None."""
+    from lazyscope.lenses.forecast.verb import SURE
+
     rows, widths = np.broadcast_arrays(np.array(n), np.array(N))
     λ = known.forecaster.best_ridge(rows, widths) if ridge is None else np.full(rows.shape, ridge)
     found = known.forecaster.at(rows, widths, λ)
