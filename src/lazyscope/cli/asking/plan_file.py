@@ -9,7 +9,7 @@
     draws = 3                           # with seed
     samples = 500_000                   # that rf is fitted to
 
-    [sgd]                               # what differs from the paper's protocol: steps, batch, step_sizes, decay, test
+    [sgd]                               # what differs from the paper's protocol: steps, batch, step_sizes, decay, halving, test
     steps = 20_000
 
 Tables `[[grid]]` are grids of their own; what stands above them holds for all of them. Particles have a table

@@ -94,7 +94,7 @@ class PanelsPreset(Preset):
 
         Of the six step sizes three are given up after a tenth of the steps and one more after three tenths. That keeps
         the best in all eight runs of Figure 1, which tried all six to the end. At N = 4500 the step sizes `trained`
-        and `tangent` are those chosen at N = 450, and two fits are drawn, as their risks hardly differ.
+        and `tangent` are given, as found best at smaller N, and two fits are drawn, as their risks hardly differ.
 
         >>> PanelsPreset.thrifty("hours", trained=(0.01,)).trained.chosen
         {4500: (0.01,)}
