@@ -89,7 +89,8 @@ class SGD(TrainingProtocol):
             if len(numbers) != 2 or not 0.0 <= numbers[0] <= 1.0 or not numbers[1] > 0.0:
                 raise InvalidParameter.of("SGD", "decay", must, pair)
         object.__setattr__(self, "decay", pairs)
-        shares = sorted(real_number(share, "SGD", "halving") for share in self.halving or ())
+        given = [] if self.halving is None else np.atleast_1d(np.asarray(self.halving, dtype=object)).tolist()
+        shares = sorted(real_number(share, "SGD", "halving") for share in given)
         if not all(0.0 < share < 1.0 for share in shares):
             raise InvalidParameter.of("SGD", "halving", "be shares of the steps between 0 and 1", shares)
         object.__setattr__(self, "halving", tuple(shares) or None)

@@ -37,7 +37,7 @@ def test_the_best_of_every_stored_run_at_d_450_would_have_been_kept() -> None:
         assert np.argmin(trace[:, -1]) in left
 
 
-@pytest.mark.parametrize("shares", [(1.0,), (0.0,), (-0.1,), (np.nan,)])
+@pytest.mark.parametrize("shares", [(1.0,), (0.0,), (-0.1,), (np.nan,), "half", 2])
 def test_shares_lie_between_0_and_1(shares) -> None:
     with pytest.raises(InvalidParameter, match="halving"):
         SGD(halving=shares)
