@@ -93,6 +93,7 @@ def test_every_setting_of_sgd_reaches_the_tasks(here):
         "test": "9",
         "second_layer": '"fixed"',
         "rule": '"adam"',
+        "halving": "[0.5]",
     }
     assert set(settings) == {field.name for field in fields(ls.SGD)}
     simulated = LEAST.replace("exact", "simulate") + "[sgd]\n"
