@@ -24,7 +24,7 @@ from lazyscope.evidence.results import best_of_draws
 from lazyscope.numerics import matrices
 from lazyscope.population.environment import Environment, environments, largest_cosine, project
 from lazyscope.population.kernels import pair_kernel
-from lazyscope.population.random_features import BLOCK, mirror, missed, moments, noise_of
+from lazyscope.population.random_features import BLOCK, missed, moments, noise_of
 from lazyscope.population.tangent import tangent_moments
 from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.progress import report
@@ -116,7 +116,7 @@ def best_second_layer(objective: PopulationRisk, W: FloatArray) -> FloatArray:
     from scipy.linalg import solve
 
     U, V = moments(objective.world, W, objective.sigma, centre=0.0)
-    mirror(U)
+    matrices.mirror(U)
     mean = sum(y.probability * objective.sigma.hermite_coefficients(project(y, W).s, 0)[0] for y in objective.world)
     U -= np.outer(mean, mean)
     U[np.diag_indices_from(U)] += 1e-8 * float(np.mean(np.diagonal(U)))

@@ -168,7 +168,7 @@ def explained(U: FloatArray, V: FloatArray) -> Explained:
     U *= scale
     U *= scale[:, None]
     V = V * scale
-    mirror(U)
+    matrices.mirror(U)
     norm = float(np.max(np.sum(np.abs(U), axis=0)))
     factorise, reciprocal_condition = get_lapack_funcs(("potrf", "pocon"), (U,))
     # U.T is the same matrix in LAPACK's order; its lower triangle, our upper one, becomes the factor in place.
@@ -194,16 +194,6 @@ def explained(U: FloatArray, V: FloatArray) -> Explained:
         cut = unresolved + float(np.sum(energies[values[kept] < 100.0 * tiny * values[-1]]))
     rank = int(np.count_nonzero(kept))
     return Explained(float(np.sum(energies)), condition, rank, residual, sensitivity, cut)
-
-
-def mirror(U: FloatArray) -> None:
-    """Copy the upper triangle onto the lower one, block by block."""
-    N = len(U)
-    for start in range(0, N, BLOCK):
-        rows = slice(start, min(start + BLOCK, N))
-        corner = U[rows, rows]
-        corner[...] = np.triu(corner) + np.triu(corner, 1).T
-        U[rows.stop :, rows] = U[rows, rows.stop :].T
 
 
 def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
