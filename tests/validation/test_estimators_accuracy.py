@@ -1,4 +1,4 @@
-"""Scores and times of the estimators, by their defaults, beside scikit-learn's of the same kind. Minutes: `make validate`.
+"""Scores and times of the estimators, by their defaults, beside scikit-learn's of the same kind.
 
 | ours | peers |
 |---|---|
@@ -105,7 +105,7 @@ def scored(model, X, y, splits):
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("name", ["RandomFeatures", "NeuralTangent", "TwoLayer"])
 def test_scores_are_those_of_the_peer_within_a_standard_error(name, data, keep):
-    """Within one standard error of the better peer: that of the paired difference, or of the peer's mean, the larger."""
+    """Within a standard error of the better peer: of the paired difference or the peer's mean, the larger."""
     load, classes = DATA[data]
     X, y = load()
     repeats = 3 if len(y) < 600 else 1

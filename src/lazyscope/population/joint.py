@@ -90,7 +90,7 @@ class JointKernel:
     def of(cls, environment: Environment, W: FloatArray, sigma: Activation) -> JointKernel:
         """Evaluate the pair kernels for the weights W, shape (N, d): 2N²d flops and 4N² kernel entries."""
         seen, N = project(environment, W), len(W)
-        kernel = pair_kernel(sigma, seen.s, 0.0 if sigma.rectified else largest_cosine(seen, BLOCK), order=3)
+        kernel = pair_kernel(sigma, seen.s, 0.0 if sigma.has_closed_kernels else largest_cosine(seen, BLOCK), order=3)
         T02, everything = np.empty((N, N)), slice(0, N)
         for start in range(0, N, BLOCK):
             rows = slice(start, min(start + BLOCK, N))

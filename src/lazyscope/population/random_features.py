@@ -97,7 +97,7 @@ def moments(
     U, V = np.zeros((N, N)), np.zeros(N)
     for y in world:
         seen = project(y, W)
-        cosine = 0.0 if sigma.rectified else largest_cosine(seen, BLOCK)
+        cosine = 0.0 if sigma.has_closed_kernels else largest_cosine(seen, BLOCK)
         kernel = pair_kernel(sigma, seen.s, cosine, order=0)
         c = sigma.hermite_coefficients(seen.s, 0)
         mean, power = c[0] - centre, sigma.second_moment(seen.s)
@@ -134,7 +134,7 @@ class Explained:
 
 def noise_of(sigma: Activation) -> float:
     """Relative error of the kernel of σ: rounding of a closed form, the tolerance of a series."""
-    return _EPS if sigma.rectified else SERIES_TOLERANCE
+    return _EPS if sigma.has_closed_kernels else SERIES_TOLERANCE
 
 
 def missed(explained: float, total: float, error: float) -> float:
