@@ -96,11 +96,11 @@ def test_what_is_not_piecewise_linear_is_left_to_the_series():
 
 def test_a_trained_network_of_a_shifted_leaky_relu_is_found():
     """The same function as |u|, made of bends: `exact` of both descends alike; and a shifted one ends in seconds."""
-    target = ls.QuadraticTarget.exponential(8, seed=0)
-    bent = ls.exact(target, ls.Trained(Activation(lambda u: np.maximum(u, -u))), width=3, seed=1)
-    named = ls.exact(target, ls.Trained("abs"), width=3, seed=1)
+    target = ls.QuadraticTarget.exponential(5, seed=0)
+    bent = ls.exact(target, ls.Trained(Activation(lambda u: np.maximum(u, -u))), width=2, seed=1)
+    named = ls.exact(target, ls.Trained("abs"), width=2, seed=1)
     assert float(bent.risk) == pytest.approx(float(named.risk), abs=1e-4)  # where the descent stops: 1e-5 a window
-    other = ls.exact(target, ls.Trained(SIGMAS["shifted"]), width=3, seed=1)
+    other = ls.exact(target, ls.Trained(SIGMAS["shifted"]), width=2, seed=1)
     assert 0.0 < float(other.risk) < 1.0
 
 

@@ -19,7 +19,15 @@ from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NotConverged, NoTheorem
-from lazyscope.evidence.claim import Claim, Example, at_width, exponential_quantiles, nonlinear_features, three_levels
+from lazyscope.evidence.claim import (
+    Claim,
+    Example,
+    at_width,
+    exponential_quantiles,
+    nonlinear_features,
+    three_levels,
+    weights_exist,
+)
 from lazyscope.numerics import matrices
 from lazyscope.population.environment import Environment, environments, largest_cosine, project
 from lazyscope.population.kernels import SERIES_TOLERANCE, pair_kernel
@@ -209,6 +217,7 @@ def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
         compute=at_width(risk),
         example=example,
         covers=nonlinear_features,
+        assumes=weights_exist,
     )
 
 
