@@ -49,11 +49,11 @@ from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.protocols import SGD
 from lazyscope.sweep.store import Store
 
-_SGD = SGD(steps=150, batch=40, step_sizes=(0.01, 0.02), test=1000)
+_SGD = SGD(steps=150, batch=80, step_sizes=(0.01, 0.02), test=20_000)
 PANELS = PanelsPreset(
     "seconds",
     d=20,
-    fitted=Dots((2, 20), 8, samples=1000),
+    fitted=Dots((2, 20), 8, samples=4000),
     tangent=Dots((2, 20), 6, protocol=_SGD),
     trained=Dots((2, 5), 6, protocol=replace(_SGD, steps=200)),
     ratios=(0.1, 0.25, 0.5, 1.0, 2.0),

@@ -14,7 +14,8 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame import judgement
+from lazyscope.experiments.frame.dots import all_trials, by_panel, held
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.verdict import answer, wrong_work
@@ -202,7 +203,9 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         if not far
         else f"Not equivalent: {far} of {count} differences beyond 4 standard errors plus 2/d."
     )
-    ending = margin_dots.agreement(panel for key, panel in data.items() if "limit" not in key)
+    dots = {key: panel for key, panel in data.items() if "limit" not in key}
+    table += [*judgement.table(held(dots, tuple(_PANELS))), margin_dots.HOW]
+    ending = margin_dots.agreement(dots)
     return [*table, same, answer(ending.holds and not far, ending, ending if not ending.holds else same)]
 
 

@@ -11,9 +11,10 @@ import numpy as np
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.statement import Statement
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.dots import all_trials, by_panel, held
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.judgement import table
 from lazyscope.experiments.frame.verdict import wrong_work
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
@@ -118,6 +119,8 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [
         *lines,
         f"Largest gap between the two: {worst:.1f} standard errors.",
+        *table(held(data, ("risk",))),
+        ridge_dots.HOW,
         ridge_dots.agreement(data, ("risk", "train")),
     ]
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.dots import all_trials, by_panel, held
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.judgement import table
 from lazyscope.experiments.frame.verdict import wrong_work
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.limits.ridge.optimal import optimal_ridge
@@ -113,6 +114,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             ridge = float(panel.best_ridge[i])
             zero = float(panel.risk_ridgeless[i])
             lines.append(f"{name:<12}{ratio:>6g}{ridge:>14.4g}{float(panel.best_risk[i]):>12.4f}{zero:>16.4f}")
+    lines += [*table(held(data, ("risk",))), ridge_dots.HOW]
     return [*lines, ridge_dots.agreement(data, ("risk", "train"))]
 
 

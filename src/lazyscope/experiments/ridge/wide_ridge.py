@@ -10,9 +10,10 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.dots import all_trials, by_panel, held, ridge_name
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.judgement import table
 from lazyscope.experiments.frame.verdict import answer, wrong_work
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
@@ -91,13 +92,14 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             peak = float(np.max(curve[panel.line.values > 0.5]))
             lines.append(f"{name:<10}{ridge:>8g}{peak:>10.4f}{np.min(curve):>18.4f}{widest:>10.4f}")
             if widest > np.min(curve):
-                above.append(f"{name}, {ridge_dots.ridge_name(float(ridge))}")
+                above.append(f"{name}, {ridge_name(float(ridge))}")
     best = (
         "The widest network has the lowest risk at every ridge."
         if not above
         else f"Not the widest: {'; '.join(above)}."
     )
     ending = ridge_dots.agreement(data)
+    lines += [*table(held(data, ("risk",))), ridge_dots.HOW]
     return [*lines, best, answer(ending.holds and not above, ending, best if ending.holds else ending)]
 
 
