@@ -281,7 +281,7 @@ def squared_correlations(dots: Sequence[Dot]) -> float:
     for group in streams.values():
         count, draws = len(group), group[0].size
         if count > 1 and draws > 2:
-            squares = np.square(np.corrcoef(np.array(group))[~np.eye(count, dtype=bool)])
+            squares = np.square(np.asarray(np.corrcoef(np.array(group)))[~np.eye(count, dtype=bool)])
             # the mean of r² is 1/(draws − 1) where nothing is correlated
             total += max(0.0, float(np.sum((squares * (draws - 1) - 1.0) / (draws - 2))))
         total += count
@@ -291,9 +291,8 @@ def squared_correlations(dots: Sequence[Dot]) -> float:
 def table(dots: Iterable[Dot]) -> list[str]:
     """Return a line for every dot: measured, limit, predicted, what lies between, what may, and z.
 
-    >>> print(*table([Dot("N = 10", np.array([1.0, 1.2, 1.1]), 1.0, 0.05, limit=0.9)]), sep="\\n")
-    dot         simulated           limit  predicted  difference  allowed     z
-    N = 10        1.1 ± 0.058         0.9          1        +0.1     0.05  +1.2
+    >>> table([Dot("N = 10", np.array([1.0, 1.2, 1.1]), 1.0, 0.05, limit=0.9)])[1].split()
+    ['N', '=', '10', '1.1', '±', '0.058', '0.9', '1', '+0.1', '0.05', '+1.2']
     """
     some = list(dots)
     wide = max((len(dot.where) for dot in some), default=0)

@@ -249,7 +249,7 @@ def experiment_of(
         return [_longer(draw).compute() if _is_sgd(draw) else row for row, draw in zip(rows, draws, strict=True)]
 
     def with_swapped_weights(rows: Sequence[Row], draws: Sequence[Work]) -> list[Row]:
-        return [rows[1], *rows[1:]] if len(rows) > 1 else list(rows)
+        return [rows[min(2, len(rows) - 1)], *rows[1:]] if rows else []
 
     faults = (
         Fault("risks 5 % too high", lambda preset, rows: moved(preset, rows, too_high)),
@@ -258,7 +258,7 @@ def experiment_of(
             lambda preset, rows: moved(preset, rows, with_longer_steps),
         ),
         Fault(
-            "a first draw that was made with the weights of the second",
+            "a first draw that was made with the weights of the third",
             lambda preset, rows: moved(preset, rows, with_swapped_weights),
         ),
     )

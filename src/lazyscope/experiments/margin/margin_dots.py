@@ -7,9 +7,9 @@ limit. What remains of the sizes are n and N, and the formula is right to relati
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from lazyscope.checks import FloatArray
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import Prediction, Setting, held
 from lazyscope.experiments.frame.judgement import judged
-from lazyscope.experiments.frame.verdict import Answer
+from lazyscope.experiments.frame.verdict import Answer, Data, Fault, Worked, wrong_work
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import GaussianFeatures, RandomFeatures
 from lazyscope.runs.verbs import limit
@@ -112,3 +112,15 @@ def agreement(panels: Mapping[str, xr.Dataset]) -> Answer:
     """
     separable = {key: data.isel(width=data.separable_expected.values > 0.0) for key, data in panels.items()}
     return judged(held(separable, _JUDGED)).answer()
+
+
+def faults(data: Data, work: Worked, fainter: Callable[[Any], Any]) -> tuple[Fault, ...]:
+    """Return the mistakes that a figure of max-margin classification must see; the last argument changes a preset."""
+
+    def tested_elsewhere(preset: Any, rows: Sequence[Row]) -> Mapping[str, xr.Dataset]:
+        return data(preset, [*rows[:-1], rows[-1] | {"error": np.full_like(rows[-1]["error"], 0.5)}])
+
+    return (
+        wrong_work("labels with a quarter of the signal", data, work, fainter),
+        Fault("a last draw that was tested with other weights than its own", tested_elsewhere),
+    )

@@ -14,7 +14,6 @@ from lazyscope.experiments.frame.dots import all_trials, by_panel, held
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.judgement import table
-from lazyscope.experiments.frame.verdict import wrong_work
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
@@ -124,9 +123,5 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
 
 _TITLE = "Error and margin of the max-margin classifier on ReLU features (Thermodynamic limits, Comparison)"
-_FAULTS = (
-    wrong_work(
-        "labels with a quarter of the signal", data, work, lambda right: replace(right, signal=0.25 * right.signal)
-    ),
-)
+_FAULTS = margin_dots.faults(data, work, lambda right: replace(right, signal=0.25 * right.signal))
 EXPERIMENT = Experiment("max-margin", _TITLE, PRESETS, work, data, plot, verdict, place=41, faults=_FAULTS)

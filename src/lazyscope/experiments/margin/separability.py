@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,11 +222,19 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     found = judged(unsure).answer()
     rare, seen = _rare([dot for dot in dots if dot not in unsure])
     lines += table(unsure)
-    lines.append("Predicted: by the kinematic formula at the dot's own n and N; allowed: the error of its random numbers.")
+    lines.append(
+        "Predicted: by the kinematic formula at the dot's own n and N; allowed: the error of its random numbers."
+    )
     lines.append(f"At the other {len(dots) - len(unsure)} points {rare:.1f} exceptions are expected and {seen} seen.")
     too_many = seen > rare + 4.0 * np.sqrt(rare) + 1.0
-    return [*lines, answer(found.holds and not too_many, found, f"Theory and simulation differ: {seen} exceptions"
-                           if found.holds else found)]
+    return [
+        *lines,
+        answer(
+            found.holds and not too_many,
+            found,
+            f"Theory and simulation differ: {seen} exceptions" if found.holds else found,
+        ),
+    ]
 
 
 def _dots(name: str, panel: xr.Dataset) -> list[Dot]:

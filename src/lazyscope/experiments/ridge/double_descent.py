@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import held, ridge_name
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.judgement import table
-from lazyscope.experiments.frame.verdict import wrong_work
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 
@@ -89,7 +86,11 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
 
 _TITLE = "Ridge regression on random features: test error, bias, variance, training (Mei & Montanari)"
-_FAULTS = (
-    wrong_work("labels with twice the noise", data, work, lambda right: replace(right, noise=2.0 * right.noise)),
+_FAULTS = ridge_dots.faults(
+    data,
+    work,
+    lambda preset: {"double descent": preset.setting},
+    lambda right: replace(right, noise=2.0 * right.noise),
+    lambda right: replace(right, ridges=tuple(10.0 * ridge for ridge in right.ridges)),
 )
 EXPERIMENT = Experiment("double-descent", _TITLE, PRESETS, work, data, plot, verdict, place=21, faults=_FAULTS)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lazyscope.activations import Activation
 from lazyscope.activations.zonal import spectrum
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.dots import Prediction, Setting, held, ridge_name
 from lazyscope.experiments.frame.judgement import judged
-from lazyscope.experiments.frame.verdict import Answer
+from lazyscope.experiments.frame.verdict import Answer, Data, Fault, Worked, wrong_work
 from lazyscope.problems import LinearTarget, SpectralTarget
-from lazyscope.regimes import RandomFeatures
+from lazyscope.regimes import RandomFeatures, Regime
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
 
@@ -77,9 +78,13 @@ class RidgeSetting(Setting):
             return limit(target, RandomFeatures(), width=N, samples=n, ridge=ridge)
 
         here, near = at(0.0, 0.0), [at(*more) for more in _ONE_MORE]
-        with np.errstate(invalid="ignore"):
-            left_out = {name: np.max([np.abs(other[name].values - here[name].values) for other in near], axis=0) for name in MEASURED}
-        return {name: (here[name].values[..., None], np.nan_to_num(left_out[name], nan=np.inf)) for name in MEASURED}
+        found = {}
+        for name in MEASURED:
+            value = here[name].values
+            with np.errstate(invalid="ignore"):
+                left_out = np.max([np.abs(other[name].values - value) for other in near], axis=0)
+            found[name] = value[..., None], np.nan_to_num(left_out, nan=np.inf, posinf=np.inf)
+        return found
 
     @property
     def spectral_target(self) -> SpectralTarget:
@@ -91,8 +96,9 @@ class RidgeSetting(Setting):
         assert isinstance(problem, LinearTarget) and isinstance(regime, RandomFeatures)
         sigma, energy = regime.activation, problem.signal**2
         if regime.surrogate:
-            values = [sigma.b1**2 / self.d, _TINY * sigma.lambda_tilde]  # the least bounds those of the noise
-            return SpectralTarget(values, [energy, 0.0], [self.d, 1.0], sigma.lambda_tilde, problem.noise)
+            values = np.array([sigma.b1**2 / self.d, _TINY * sigma.lambda_tilde])  # the least bounds those of the noise
+            signal, many = np.array([energy, 0.0]), np.array([self.d, 1.0])
+            return SpectralTarget(values, signal, many, sigma.lambda_tilde, problem.noise)
         eigenvalues, multiplicity, tail, _ = spectrum(sigma, self.d)
         mean = sigma.lambda_k(0)
         eigenvalues = np.append((np.copysign(np.sqrt(eigenvalues[0]), mean) - mean) ** 2, eigenvalues[1:])
@@ -171,3 +177,43 @@ def peak(data: xr.Dataset, ridge: float) -> float | None:
 def agreement(panels: Mapping[str, xr.Dataset], names: Sequence[str] = MEASURED) -> Answer:
     """Return in one line whether the dots are what the deterministic equivalents predict at their own n, N and d."""
     return judged(held(panels, names)).answer()
+
+
+def faults(
+    data: Data, work: Worked, settings: Callable[[Any], Mapping[str, RidgeSetting]], noisier: Callable[[Any], Any],
+    ridged: Callable[[Any], Any],
+) -> tuple[Fault, ...]:  # fmt: skip
+    """Return the mistakes that a figure of ridge regression must see; the last two arguments change a preset."""
+
+    def printed(preset: Any, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+        panels = dict(data(preset, rows))
+        for name, setting in settings(preset).items():
+            wrong = replace(setting, regime=squared_zeta(setting.regime))
+            panels[name] = panels[name].assign(wrong.predicted(wrong.predictions()))
+        return panels
+
+    def tested_elsewhere(preset: Any, rows: Sequence[Row]) -> Mapping[str, xr.Dataset]:
+        # a fit that is tested with other weights than its own knows nothing of the target: f and the target add up
+        at = len(next(iter(settings(preset).values())).trials) - 1
+        lost = {"risk": 2.0 + np.asarray(rows[at]["variance"]) - rows[at]["bias"]}
+        return data(preset, [*rows[:at], rows[at] | lost, *rows[at + 1 :]])
+
+    return (
+        wrong_work("labels with twice the noise", data, work, noisier),
+        wrong_work("ridges ten times as large as they are said to be", data, work, ridged),
+        Fault("a draw that was tested with other weights than its own", tested_elsewhere),
+        Fault("ζ = b₁²/b⋆², as the talk prints it, in place of b₁/b⋆", printed),
+    )
+
+
+def squared_zeta(regime: Regime) -> RandomFeatures:
+    """Return features with b₁²/b⋆ in place of b₁, which is what the misprint ζ = b₁²/b⋆² amounts to.
+
+    >>> wrong, right = squared_zeta(RandomFeatures("relu")).activation, RandomFeatures("relu").activation
+    >>> f"{wrong.b1 / wrong.b_star:.6f} {(right.b1 / right.b_star) ** 2:.6f}"
+    '2.751973 2.751973'
+    """
+    assert isinstance(regime, RandomFeatures)
+    sigma = regime.activation
+    more = sigma.b1**2 / sigma.b_star - sigma.b1
+    return replace(regime, activation=Activation(lambda u: sigma(u) + more * u, kinks=sigma.kinks))

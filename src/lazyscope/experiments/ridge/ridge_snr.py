@@ -14,7 +14,6 @@ from lazyscope.experiments.frame.dots import all_trials, by_panel, held
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.judgement import table
-from lazyscope.experiments.frame.verdict import wrong_work
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.limits.ridge.optimal import optimal_ridge
 from lazyscope.problems import LinearTarget
@@ -119,9 +118,11 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
 
 _TITLE = "The best ridge at high and at low signal-to-noise ratio (the same)"
-_FAULTS = (
-    wrong_work(
-        "labels with twice the noise", data, work, lambda right: replace(right, snr=tuple(0.25 * s for s in right.snr))
-    ),
+_FAULTS = ridge_dots.faults(
+    data,
+    work,
+    lambda preset: preset.settings,
+    lambda right: replace(right, snr=tuple(0.25 * s for s in right.snr)),
+    lambda right: replace(right, ridges=tuple(10.0 * ridge for ridge in right.ridges)),
 )
 EXPERIMENT = Experiment("ridge-snr", _TITLE, PRESETS, work, data, plot, verdict, place=22, faults=_FAULTS)

@@ -14,7 +14,7 @@ from lazyscope.experiments.frame.dots import all_trials, by_panel, held, ridge_n
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.judgement import table
-from lazyscope.experiments.frame.verdict import answer, wrong_work
+from lazyscope.experiments.frame.verdict import answer
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.runs.pictures import FLOOR
@@ -104,12 +104,11 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
 
 
 _TITLE = "At a fixed ridge the widest network is the best (the same)"
-_FAULTS = (
-    wrong_work(
-        "labels with twice the noise",
-        data,
-        work,
-        lambda right: replace(right, noises=tuple(2.0 * tau for tau in right.noises)),
-    ),
+_FAULTS = ridge_dots.faults(
+    data,
+    work,
+    lambda preset: preset.settings,
+    lambda right: replace(right, noises=tuple(2.0 * tau for tau in right.noises)),
+    lambda right: replace(right, ridges=tuple(10.0 * ridge for ridge in right.ridges)),
 )
 EXPERIMENT = Experiment("wide-ridge", _TITLE, PRESETS, work, data, plot, verdict, place=23, faults=_FAULTS)

@@ -13,8 +13,8 @@ of C that is nearest to a Gaussian vector g. With c the minimiser of ‖(g − c
     V = 1 + #{i : g_i > cv_i},
 
 so that it can be drawn: no linear program, no features. With t_j = P(V ≥ j), the probability lies between t_{j+1} and
-t_j. Their mean has less noise than the sum over every other value; it is too large by a quarter of the second difference
-of t around, as it is exactly for binomials, and that is taken off.
+t_j. Their mean has less noise than the sum over every other value; it is too large by a quarter of the second
+difference of t around, as it is exactly for binomials, and that is taken off.
 Without signal C is a rotated orthant and the probability that of Cover (1965).
 """
 
