@@ -57,6 +57,7 @@ class SGD(TrainingProtocol):
         Option(
             "step_sizes", list, None, "Of SGD, with commas; the best counts. By default 0.001 to 0.03, six of them."
         ),
+        Option("second_layer", str, None, "Of nn by SGD: trained, the default, fixed, or sum, f = Σσ(⟨w_i, x⟩) + c."),
     )
     steps: int = 200_000
     batch: int = 100

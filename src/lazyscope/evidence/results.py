@@ -172,7 +172,10 @@ def _reports(table: Mapping[str, Variable]) -> dict[str, Variable]:
 
 
 def best_step_size(run: Run, table: Mapping[str, Variable]) -> dict[str, Variable]:
-    """Average the traces of SGD, and keep at each width the step size whose mean risk at the end is lowest."""
+    """Average the traces of SGD, and keep at each width the step size whose mean risk at the end is lowest.
+
+    Overlaps `Q` and `R` are kept draw by draw: neurons of another draw are others.
+    """
     assert isinstance(run.protocol, SGD)  # the claims that use this follow SGD
     trace, tested = table["trace"][1], table["tested"][1]  # (draw, width, step size, samples), (draw, width, step size)
     final = trace[..., -1].mean(axis=0)
@@ -191,6 +194,12 @@ def best_step_size(run: Run, table: Mapping[str, Variable]) -> dict[str, Variabl
     variables["trace"] = (("width", "samples"), trace[:, here, best].mean(axis=0))
     variables["risk_by_step"] = (("width", "step_size"), final)
     variables["diverged"] = (("width", "step_size"), ~np.isfinite(final))
+    for name in ("Q", "R"):
+        if name in table:  # (draw, width, step size, samples, …)
+            dims, values = table[name]
+            left = tuple(dim for dim in dims if dim != "step_size")
+            each = values[:, here, best]
+            variables[name] = (left[1:], each[0]) if len(each) == 1 else _of_each_draw(left, each)
     return variables
 
 

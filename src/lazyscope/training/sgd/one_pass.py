@@ -24,7 +24,7 @@ from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, Qua
 from lazyscope.progress import report
 from lazyscope.protocols import SGD
 from lazyscope.regimes import JointTangent, NeuralTangent, Trained
-from lazyscope.training.sgd import population, single
+from lazyscope.training.sgd import overlaps, population, single
 from lazyscope.training.sgd.joint import JointTangents
 from lazyscope.training.sgd.loop import walk
 from lazyscope.training.sgd.network import AdamNetworks, Networks
@@ -44,11 +44,15 @@ _SMALLEST = 1e-12  # of the largest entry of B
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Risk of each model at some numbers of samples seen, ∞ from where it diverged; its risk on fresh samples."""
+    """Risk of each model at some numbers of samples seen, ∞ from where it diverged; its risk on fresh samples.
+
+    `overlaps` has Q and R at the same points, models × points × …, where the target has directions.
+    """
 
     samples: FloatArray
     risk: FloatArray  # models × points
     tested: FloatArray  # models
+    overlaps: tuple[FloatArray, FloatArray] | None = None
 
 
 def train(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Trace:
@@ -56,6 +60,7 @@ def train(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Trac
     halvings = {max(1, round(share * protocol.steps)) for share in protocol.halving or ()}
     points = np.unique(np.geomspace(1, protocol.steps, _POINTS).astype(int))
     trace: list[FloatArray] = []
+    found: list[tuple[FloatArray, FloatArray] | None] = []
     test = draw_test(law, protocol.test, rng)
     alone = protocol.batch == 1 and single.serves(pack)
     many = (done for done, _ in walk(law, (pack,), protocol, rng))
@@ -70,8 +75,11 @@ def train(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Trac
                 give_up_half(pack, risks_now(law, pack, *test), len(protocol.step_sizes))
             if done == points[len(trace)]:
                 trace.append(risks_now(law, pack, *test))
+                found.append(None if law.index is None else overlaps.recorded(pack, law.index.indices))
         tested = _tested(law, pack, *draw_test(law, protocol.test, rng))
-    return Trace(points * float(protocol.batch), np.stack(trace, axis=1), tested)
+    pairs = [pair for pair in found if pair is not None]
+    both = (np.stack([Q for Q, _ in pairs], axis=1), np.stack([R for _, R in pairs], axis=1)) if pairs else None
+    return Trace(points * float(protocol.batch), np.stack(trace, axis=1), tested, both)
 
 
 def risks_now(law: Law, pack: Pack, X: Float32, y: Float32) -> FloatArray:
@@ -133,7 +141,10 @@ def risks(problem: GaussianProblem, regime: Trained | Lazy, run: Run) -> dict[st
             f"SGD diverged at N = {N} with every step size of {sizes}. "
             "Pass protocol=SGD(step_sizes=…) with smaller ones; small batches need them."
         )
-    return {"samples": result.samples, "trace": trace, "tested": result.tested.reshape(len(widths), len(sizes))}
+    row = {"samples": result.samples, "trace": trace, "tested": result.tested.reshape(len(widths), len(sizes))}
+    if isinstance(regime, Trained) and result.overlaps is not None:
+        row["Q"], row["R"] = (part[None] for part in result.overlaps)  # models of one width: its step sizes
+    return row
 
 
 def with_protocol(run: Run) -> Run:
@@ -221,6 +232,8 @@ def _pack(
 def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTangent] | type[JointTangent]) -> Claim:
     quadratic = problem is QuadraticTarget
     law, example = _LAWS[problem]
+    at = ("step_size", "samples")
+    seen = {"Q": (*at, "neuron", "neuron_too"), "R": (*at, "neuron", "index")}
     return Claim(
         fidelity="simulate",
         problem=problem,
@@ -234,7 +247,7 @@ def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTa
         arrays=("width",),
         protocol=SGD,
         settle=with_protocol,
-        dims={"trace": ("step_size", "samples"), "tested": ("step_size",)},
+        dims={"trace": at, "tested": ("step_size",), **(seen if problem is MultiIndex and regime is Trained else {})},
         reduce=best_step_size,
         compute=of_run(risks),
         example=lambda d: (example(d), regime("erf" if problem is MultiIndex else "square")),
