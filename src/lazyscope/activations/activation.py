@@ -357,7 +357,7 @@ class Activation:
         """d/ds E[σ(s g)²] = E[σ(s g)²(g² − 1)]/s: the density of s·g is differentiated, not σ."""
         if self.piecewise is not None:
             return self.piecewise.second_moment_slope(_scales(s), self)
-        return self._mean(lambda u, g: self(u) ** 2 * (g * g - 1.0), s, 0) / s
+        return np.asarray(self._mean(lambda u, g: self(u) ** 2 * (g * g - 1.0), s, 0) / s)
 
     def slope_moments(self, s: Any) -> tuple[FloatArray, FloatArray]:
         """E[σ′(s g)²] and E[σ′(s g)² g²]: the diagonal blocks of the tangent kernel."""
