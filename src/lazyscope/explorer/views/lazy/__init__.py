@@ -26,8 +26,8 @@ from lazyscope.explorer.views.base import (
     seed_field,
     slider,
 )
-from lazyscope.explorer.views.calls import Call, Name, Plan, Task, dictionary, lines_of
-from lazyscope.explorer.views.picture import Grid, Picture, curve
+from lazyscope.explorer.views.calls import Call, Name, Plan, Task, dictionary, lines_of, listing
+from lazyscope.explorer.views.picture import Grid, Picture, axis, curve
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems import QuadraticTarget
 from lazyscope.problems.base import GaussianProblem
@@ -84,6 +84,10 @@ class Nature:
     python: tuple[str, ...]
     options: Mapping[str, Any]
     files: tuple[str, ...] = ()
+
+    def kept_in(self, name: str, array: str) -> Nature:
+        """Return the same with the command that writes an array of the problem to the file that the options read."""
+        return replace(self, files=(self.saving(name, array),))
 
     def saving(self, name: str, array: str, *more: str) -> str:
         """Return the shell command that writes an array of this problem to a file."""
@@ -188,9 +192,11 @@ class Setting:
         count = int(self.state.rho_max * d / step)
         return Grid.linear(step / d, count * step / d, count)
 
-    def draw(self, picture: Picture) -> tuple[str, str]:
-        """Add a line for each regime that has a theorem, a note for each that has none; return command and Python."""
-        rho = self.rho()
+    def draw(self) -> tuple[Picture, str, str]:
+        """Return a picture with a line for each regime that has a theorem, its command and its Python."""
+        rho, panel = self.rho(), axis(RISK, range_=(-0.02, 1.03))
+        across = axis(RATIO, range_=(0.0, 1.02 * self.state.rho_max))
+        picture = Picture(str(self.nature.problem), across, [panel], at=READ)
         calls = {}
         for label, role, regime in self.regimes():
             try:
@@ -205,7 +211,7 @@ class Setting:
         python += ["for name, line in lines.items():", "    print(name, line.risk.values.round(4))"]
         shown = next(iter(calls.values()), self._call("limit", NeuralTangent(), {}))  # all regimes share the command
         given = {"rho": rho.option, "regime": None, "activation": self.state.activation}
-        return self._command(shown, **given), lines_of(python)
+        return picture, self._command(shown, **given), lines_of(python)
 
     def plan(self, verb: Drawn) -> Plan:
         """Return the calls that make the dots, quick ones first."""
@@ -229,10 +235,8 @@ class Setting:
                 call = self._call(verb, one, {"width": some, **arguments})
                 tasks.append(Task(call, label, [(role, label, 0, "risk")], lambda result: result.width / problem.d))
             commands.append(self._command(self._call(verb, one, {"width": widths, **arguments})))
-        calls = {f"{t.name}, N = {', '.join(map(str, t.call.arguments['width']))}": t.call for t in tasks}
-        python = [*self.python, *dictionary("dots", calls)]
-        python += ["for name, dot in dots.items():", "    print(name, dot.risk.values.round(4))"]
-        return Plan(tuple(tasks), tuple(notes), " && ".join(commands), lines_of(python))
+        named = [replace(t, name=f"{t.name}, N = {', '.join(map(str, t.call.arguments['width']))}") for t in tasks]
+        return Plan(tuple(tasks), tuple(notes), " && ".join(commands), listing(self.python, named))
 
     def _widths(self, role: str, verb: Drawn) -> list[int]:
         d, square = self.nature.problem.d, activation(self.state.activation).is_square
