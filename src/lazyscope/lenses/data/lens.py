@@ -139,7 +139,7 @@ def data_lens(
             notes += (f"no forecast: {error}",)
         shown = shown[: len(next(iter(expected.values()), ()))]
     left_out = {cell for cell in measured.skipped if cell not in measured.losses}
-    if left_out:
+    if left_out and measured.samples:  # without a comparison the verdict says so itself
         planned = len(left_out) + len(measured.losses)
         notes += (f"{len(left_out)} of {planned} settings did not fit into {clock.seconds:g} s",)
     return DataLens(

@@ -33,7 +33,7 @@ _FOR_ROWS = 0.6  # of what is left, for the comparison on more rows
 _DOUBT = 1.5  # by how much longer a fit on more rows may take than its flops say
 _WORTH_MORE = 1.3  # times the rows, for a comparison to be made again
 _WIDEST = 16384
-_SLOW = 1e9  # flops a second of a regime that nobody has timed
+_SLOW = {"RF": 1e9, "NT": 1e9, "NN": 2e10}  # flops a second, as `regimes.cost` counts them, of what nobody has timed
 
 
 @dataclass(frozen=True, order=True)
@@ -114,7 +114,7 @@ class _Bench:
 
     def expected(self, cell: Cell) -> float:
         """Return the seconds that all folds of a cell can be expected to take."""
-        return self.budget.rates.get(cell.regime, 1.0 / _SLOW) * self.flops(cell) * len(self.folds)
+        return self.budget.rates.get(cell.regime, 1.0 / _SLOW[cell.regime]) * self.flops(cell) * len(self.folds)
 
 
 def measure(folds: Sequence[Fold], task: Task, widths: Sequence[int], budget: Budget, seed: int) -> Measured:
