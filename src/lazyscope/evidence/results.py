@@ -72,7 +72,7 @@ LONG_NAMES = {
     "train": "risk on the samples that were fitted",
     "trace": "risk against samples seen, at the best step size",
     "risk_by_step": "risk at the end, for every step size",
-    "diverged": "whether SGD diverged",
+    "diverged": "whether SGD diverged, or was given up by halving",
     "finite_size": "what finitely many samples may add to the risk",
     "difference": "simulated risk minus exact risk",
     "z": "difference beyond the finite-size term, in standard errors",
@@ -172,17 +172,20 @@ def _reports(table: Mapping[str, Variable]) -> dict[str, Variable]:
 
 
 def best_step_size(run: Run, table: Mapping[str, Variable]) -> dict[str, Variable]:
-    """Average the traces of SGD, and keep at each width the step size whose mean risk at the end is lowest."""
+    """Average the traces of SGD, and keep at each width the step size whose mean risk at the end is lowest.
+
+    Overlaps `Q` and `R` are kept draw by draw: neurons of another draw are others.
+    """
     assert isinstance(run.protocol, SGD)  # the claims that use this follow SGD
     trace, tested = table["trace"][1], table["tested"][1]  # (draw, width, step size, samples), (draw, width, step size)
     final = trace[..., -1].mean(axis=0)
     lost = np.all(np.isinf(final), axis=1)
     if np.any(lost):
         where = f"N = {run.widths[int(np.argmax(lost))]}, in one draw or another"
-        raise NotConverged(
-            f"SGD diverged at {where}, with every step size of {run.protocol.step_sizes}. "
-            "Pass protocol=SGD(step_sizes=…) with smaller ones."
-        )
+        what, advice = "diverged", "Pass protocol=SGD(step_sizes=…) with smaller ones."
+        if run.protocol.halving:
+            what, advice = "diverged or was given up", "Pass smaller step sizes, or an SGD without halving."
+        raise NotConverged(f"SGD {what} at {where}, with every step size of {run.protocol.step_sizes}. {advice}")
     best = np.argmin(final, axis=1)
     here = np.arange(len(best))
     variables = _risk((("width", "draw"), trace[:, here, best, -1].T), best=False)
@@ -191,6 +194,12 @@ def best_step_size(run: Run, table: Mapping[str, Variable]) -> dict[str, Variabl
     variables["trace"] = (("width", "samples"), trace[:, here, best].mean(axis=0))
     variables["risk_by_step"] = (("width", "step_size"), final)
     variables["diverged"] = (("width", "step_size"), ~np.isfinite(final))
+    for name in ("Q", "R"):
+        if name in table:  # (draw, width, step size, samples, …)
+            dims, values = table[name]
+            left = tuple(dim for dim in dims if dim != "step_size")
+            each = values[:, here, best]
+            variables[name] = (left[1:], each[0]) if len(each) == 1 else _of_each_draw(left, each)
     return variables
 
 

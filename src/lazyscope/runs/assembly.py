@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,8 @@ from lazyscope.protocols import SGD
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from lazyscope.evidence.claim import Claim
 
 _ONE_VALUE = ("samples", "d")  # sizes that are no dimension of a result, unless several values are asked for
 
@@ -52,7 +54,7 @@ def assemble(runs: Sequence[Run], rows: Sequence[Row], scalar: Collection[str] =
     whole = first if same else first.at(sizes=values)
     numbers = sorted({run.number for run in runs})
     own = {name for dims in claim.dims.values() for name in dims}
-    table = {name: _table(whole, name, numbers, runs, rows) for name in rows[0] if name not in own}
+    table = {name: _table(whole, name, numbers, runs, rows) for name in _shared(claim, rows) if name not in own}
     if claim.fidelity == "limit" or not given:  # nothing is drawn
         variables = {name: _without(variable, ("draw",)) for name, variable in table.items()}
     else:
@@ -74,6 +76,14 @@ def assemble(runs: Sequence[Run], rows: Sequence[Row], scalar: Collection[str] =
         regime=whole.regime,
         arguments=_arguments(whole, len(numbers), scalar),
     )
+
+
+def _shared(claim: Claim, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the variables that fit into one array: overlaps of 2 neurons have no place beside those of 3."""
+    for name, values in rows[0].items():
+        own = values.ndim - len(claim.dims.get(name, ()))  # where its own axes begin
+        if all(name in row and row[name].shape[own:] == values.shape[own:] for row in rows[1:]):
+            yield name
 
 
 def _table(whole: Run, name: str, numbers: Sequence[int], runs: Sequence[Run], rows: Sequence[Row]) -> Variable:

@@ -57,6 +57,7 @@ class PlateauDraw(Draw):
     until: float
     number: int = 0
     seed: int = 0
+    points: int = _POINTS
 
     words = "plateau, d = {0.problem.d}, run {0.number}"
     costs = ("problem.d", "problem.d")
@@ -86,7 +87,7 @@ class PlateauDraw(Draw):
             now[-1] += float(pack.c[0])
             return now
 
-        points = np.unique(np.geomspace(max(1.0, 0.002 * steps), steps, _POINTS).round().astype(int))
+        points = np.unique(np.geomspace(max(1.0, 0.002 * steps), steps, self.points).round().astype(int))
         table = measured(law, (pack,), protocol, rng, points, lambda: state().tolist())
         states = table[:, 1:]
         risk = machine.squared_error(states) / self.problem.energy

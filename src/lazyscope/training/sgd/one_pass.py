@@ -24,7 +24,7 @@ from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, Qua
 from lazyscope.progress import report
 from lazyscope.protocols import SGD
 from lazyscope.regimes import JointTangent, NeuralTangent, Trained
-from lazyscope.training.sgd import population, single
+from lazyscope.training.sgd import overlaps, population, single
 from lazyscope.training.sgd.joint import JointTangents
 from lazyscope.training.sgd.loop import walk
 from lazyscope.training.sgd.network import AdamNetworks, Networks
@@ -44,31 +44,42 @@ _SMALLEST = 1e-12  # of the largest entry of B
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Risk of each model at some numbers of samples seen, ∞ from where it diverged; its risk on fresh samples."""
+    """Risk of each model at some numbers of samples seen, ∞ from where it diverged; its risk on fresh samples.
+
+    `overlaps` has Q and R at the same points, models × points × …, where the target has directions.
+    """
 
     samples: FloatArray
     risk: FloatArray  # models × points
     tested: FloatArray  # models
+    overlaps: tuple[FloatArray, FloatArray] | None = None
 
 
 def train(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Trace:
-    """Train all models of a pack on one stream."""
+    """Train all models of a pack on one stream: all step sizes of the first width, then those of the next."""
+    halvings = {max(1, round(share * protocol.steps)) for share in protocol.halving or ()}
     points = np.unique(np.geomspace(1, protocol.steps, _POINTS).astype(int))
     trace: list[FloatArray] = []
+    found: list[tuple[FloatArray, FloatArray] | None] = []
     test = draw_test(law, protocol.test, rng)
     alone = protocol.batch == 1 and single.serves(pack)
     many = (done for done, _ in walk(law, (pack,), protocol, rng))
-    steps = single.walk(law, pack, protocol, rng, points) if alone else many
+    steps = single.walk(law, pack, protocol, rng, np.union1d(points, [*halvings])) if alone else many
     # a model may overflow between two looks at it
     with np.errstate(over="ignore", invalid="ignore"), threads_for(law.d * protocol.batch * pack.state.shape[1]):
         for done in steps:
             if alone or done % _LOOK == 1:
                 report(done, 0, f"step {done:,} of {protocol.steps:,}")
                 _bury(pack, ~pack.healthy())
+            if done in halvings:
+                give_up_half(pack, risks_now(law, pack, *test), len(protocol.step_sizes))
             if done == points[len(trace)]:
                 trace.append(risks_now(law, pack, *test))
+                found.append(None if law.index is None else overlaps.recorded(pack, law.index.indices))
         tested = _tested(law, pack, *draw_test(law, protocol.test, rng))
-    return Trace(points * float(protocol.batch), np.stack(trace, axis=1), tested)
+    pairs = [pair for pair in found if pair is not None]
+    both = (np.stack([Q for Q, _ in pairs], axis=1), np.stack([R for _, R in pairs], axis=1)) if pairs else None
+    return Trace(points * float(protocol.batch), np.stack(trace, axis=1), tested, both)
 
 
 def risks_now(law: Law, pack: Pack, X: Float32, y: Float32) -> FloatArray:
@@ -79,6 +90,18 @@ def risks_now(law: Law, pack: Pack, X: Float32, y: Float32) -> FloatArray:
         risks = _tested(law, pack, X, y)
     _bury(pack, ~(risks < _HOPELESS))
     return np.where(pack.alive, risks, np.inf)
+
+
+def give_up_half(pack: Pack, risks: FloatArray, sizes: int) -> None:
+    """Bury, of the models that are left of every `sizes` consecutive ones, the half with the higher risk.
+
+    An odd number leaves the larger half: 6 step sizes become 3, then 2, then 1.
+    """
+    for first in range(0, len(pack), sizes):
+        group = first + np.argsort(risks[first : first + sizes], kind="stable")
+        left = group[pack.alive[group]]
+        for m in left[-(-len(left) // 2) :]:
+            pack.bury(int(m))
 
 
 def _bury(pack: Pack, lost: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
@@ -118,7 +141,10 @@ def risks(problem: GaussianProblem, regime: Trained | Lazy, run: Run) -> dict[st
             f"SGD diverged at N = {N} with every step size of {sizes}. "
             "Pass protocol=SGD(step_sizes=…) with smaller ones; small batches need them."
         )
-    return {"samples": result.samples, "trace": trace, "tested": result.tested.reshape(len(widths), len(sizes))}
+    row = {"samples": result.samples, "trace": trace, "tested": result.tested.reshape(len(widths), len(sizes))}
+    if isinstance(regime, Trained) and result.overlaps is not None:
+        row["Q"], row["R"] = (part[None] for part in result.overlaps)  # models of one width: its step sizes
+    return row
 
 
 def with_protocol(run: Run) -> Run:
@@ -206,6 +232,8 @@ def _pack(
 def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTangent] | type[JointTangent]) -> Claim:
     quadratic = problem is QuadraticTarget
     law, example = _LAWS[problem]
+    at = ("step_size", "samples")
+    seen = {"Q": (*at, "neuron", "neuron_too"), "R": (*at, "neuron", "index")}
     return Claim(
         fidelity="simulate",
         problem=problem,
@@ -219,7 +247,7 @@ def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTa
         arrays=("width",),
         protocol=SGD,
         settle=with_protocol,
-        dims={"trace": ("step_size", "samples"), "tested": ("step_size",)},
+        dims={"trace": at, "tested": ("step_size",), **(seen if problem is MultiIndex and regime is Trained else {})},
         reduce=best_step_size,
         compute=of_run(risks),
         example=lambda d: (example(d), regime("erf" if problem is MultiIndex else "square")),
