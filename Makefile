@@ -9,6 +9,9 @@ DEV    := $(VENV)/.installed-dev
 DOCS   := $(VENV)/.installed-docs
 PEERS  := $(VENV)/.installed-peers
 
+# Tests start some hundred processes: without bytecode each of them would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help browser netns demo test lint types validate package soak bench docs clean
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -44,9 +47,10 @@ $(PEERS): $(DEV)
 
 demo: $(CORE)  ## Figure 1 at d = 100, with simulated dots (two minutes): table, picture and numbers in out/
 	$(BIN)/lazyscope figure fig1 --preset quick --out out
-# One BLAS thread a worker: pytest already runs a worker on every core.
+# One thread a worker, BLAS and PyTorch: pytest already runs a worker on every core, and threads that wait for one another
+# spin. Groups and their order: tests/conftest.py.
 test: lint types browser  ## lint, types and tests
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --quiet
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder --quiet
 lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

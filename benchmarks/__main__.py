@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks import core, estimators, every_size, explorer, flow, forecast, margin, ridge, simulate, startup, taylor
+from benchmarks import core, estimators, explorer, forecast, simulate, startup, taylor
 from benchmarks.harness import Figure, MachineUse
+from benchmarks.limits import every_size, flow, margin, ridge
 from benchmarks.report import provenance, table, write
 
 Benchmark = Callable[[], Iterable[Figure]]

@@ -3,11 +3,15 @@
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from lazyscope.cli import main
 
 HERE = Path(__file__).parent
 PAGES = [HERE.parent / "README.md", *sorted(HERE.glob("*.md")), *sorted(HERE.glob("api/*.md"))]
@@ -27,24 +31,42 @@ def shown(page):
 COMMANDS = {page.name: list(shown(page)) for page in PAGES}
 
 
-def check(commands, folder, programs=Path(sys.executable).parent):
-    """Run commands in a folder, with what is installed in `programs`; each must print what is shown."""
+WIDTH = {"COLUMNS": "80"}
+PLAIN = re.compile(r"lazyscope (?!sweep run)([^|<>;&$`]*?)(; echo \"exit \$\?\")?")
+"""A call of lazyscope with nothing of a shell but its exit code, which may be shown; a sweep starts processes itself."""
+
+
+def by_shell(command, folder, programs):
+    """Return what a command prints, run by a shell in a folder with what is installed in `programs`."""
     path = os.pathsep.join([str(programs), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
+    return subprocess.run(
+        command, shell=True, cwd=folder, env={**os.environ, **WIDTH, "PATH": path, "PYTHONIOENCODING": "utf-8"},
+        text=True, encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+    ).stdout  # fmt: skip
+
+
+def called(command):
+    """Return what a call of lazyscope prints, made in this process: thirty starts of Python take a minute."""
+    arguments, with_code = PLAIN.fullmatch(command).groups()
+    done = CliRunner(env=WIDTH).invoke(main, shlex.split(arguments))
+    return done.output + (f"exit {done.exit_code}\n" if with_code else "")
+
+
+def check(commands, run):
+    """Run commands; each must print what is shown."""
     for command, expected in commands:
-        done = subprocess.run(
-            command, shell=True, cwd=folder, env=environment, text=True, encoding="utf-8",
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-        )  # fmt: skip
-        told = re.sub(r"^lazyscope: at work: .*\n", "", done.stdout, flags=re.MULTILINE)  # on a busy machine
-        printed = doctest.OutputChecker().check_output(expected.strip() + "\n", told.strip() + "\n", FLAGS)
-        assert printed, f"$ {command}\n{done.stdout}"
+        printed = run(command)
+        told = re.sub(r"^lazyscope: at work: .*\n", "", printed, flags=re.MULTILINE)  # on a busy machine
+        same = doctest.OutputChecker().check_output(expected.strip() + "\n", told.strip() + "\n", FLAGS)
+        assert same, f"$ {command}\n{printed}"
 
 
 @pytest.mark.parametrize("page", [name for name, commands in COMMANDS.items() if commands])
-def test_commands_print_what_the_page_shows(page, tmp_path):
+def test_commands_print_what_the_page_shows(page, tmp_path, monkeypatch):
     """The blocks of one page share a folder, so that a file written by one command is there for the next."""
-    check(COMMANDS[page], tmp_path)
+    monkeypatch.chdir(tmp_path)
+    programs = Path(sys.executable).parent
+    check(COMMANDS[page], lambda line: called(line) if PLAIN.fullmatch(line) else by_shell(line, tmp_path, programs))
 
 
 def test_the_network_of_the_readme(tmp_path, monkeypatch, capsys):

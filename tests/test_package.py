@@ -95,7 +95,9 @@ def commands_of(page):
     spec = importlib.util.spec_from_file_location("shown_commands", ROOT / "docs" / "test_commands.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return lambda folder, programs: module.check(module.COMMANDS[page], folder, programs)
+    return lambda folder, programs: module.check(
+        module.COMMANDS[page], lambda command: module.by_shell(command, folder, programs)
+    )
 
 
 @pytest.mark.slow

@@ -5,6 +5,8 @@ Every error is a `LazyscopeError` with a one-line message; the command line prin
 
 from __future__ import annotations
 
+import re
+
 
 class LazyscopeError(ValueError):
     """Base of everything lazyscope raises on purpose.
@@ -30,6 +32,17 @@ class InvalidParameter(LazyscopeError):
 
 class NoTheorem(LazyscopeError):
     """Outside the hypotheses of what is implemented: names the hypothesis and what works instead."""
+
+    @property
+    def advised(self) -> tuple[tuple[str, str | None], ...]:
+        """The verbs that the message says to use for the same problem and regime, each with its `method`.
+
+        >>> NoTheorem('It has none. Use exact, or simulate with method="margin" for it.').advised
+        (('exact', None), ('simulate', 'margin'))
+        """
+        advice = "".join(re.findall(r"\bUse [^.]*\.", str(self)))
+        found = re.findall(r'\b(limit|exact|simulate)\b(?: with method="(\w+)")?', advice)
+        return tuple((verb, method or None) for verb, method in found)
 
     @classmethod
     def of(cls, theorem: str, hypothesis: str, got: object, instead: str) -> NoTheorem:

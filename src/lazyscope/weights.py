@@ -59,3 +59,21 @@ def draw(problem: GaussianProblem, regime: Lazy, width: int, rng: np.random.Gene
     fits_in_memory(16.0 * width * problem.d, f"Weights of N = {width} neurons", "Use a smaller width.")
     root = matrices.power(covariance(problem, regime), 0.5)
     return matrices.rows_times(rng.standard_normal((width, problem.d)), root)
+
+
+def tangent_as_network(
+    W: FloatArray, A: FloatArray, epsilon: float, central: bool = True
+) -> tuple[FloatArray, FloatArray]:
+    """Return first and second layer, (2N, d) and (2N,), of a network that tends to the NT function of W and A, (N, d).
+
+    NT_N ⊆ cl(NN_2N) (Ghorbani et al. 2019, §1): two neurons w + εa and w with weights ±1/ε, or w ± εa with ±1/(2ε).
+
+    >>> W, A = np.array([[1.0, 0.0]]), np.array([[0.0, 2.0]])
+    >>> V, b = tangent_as_network(W, A, 0.01)
+    >>> x = np.array([0.3, 0.4])
+    >>> print(f"{float(np.tanh(V @ x) @ b):.4f} {float(A[0] @ x / np.cosh(0.3) ** 2):.4f}")
+    0.7321 0.7321
+    """
+    ahead, behind = W + epsilon * A, W - epsilon * A if central else W
+    weight = 1.0 / (2.0 * epsilon if central else epsilon)
+    return np.concatenate([ahead, behind]), np.repeat([weight, -weight], len(W))

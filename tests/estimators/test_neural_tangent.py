@@ -87,7 +87,7 @@ def problem(n=150, d=4, k=1):
 
 @pytest.mark.parametrize("constant", [True, False])
 @pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("solver", ["primal", "direct", "cg"])
+@pytest.mark.parametrize("solver", ["primal", "direct", "cholesky", "cg"])
 def test_every_route_is_ridge_regression_on_the_jacobian(solver, k, constant):
     X, y = problem(k=k)
     v = np.random.default_rng(5).integers(0, 3, len(X)).astype(float)
@@ -106,14 +106,34 @@ def test_routes_choose_alike():
     X, y = problem(n=300)
     models = {
         solver: NeuralTangentRegressor(40, ridge=RIDGES, solver=solver, tol=1e-8, random_state=0).fit(X, y)
-        for solver in ("primal", "direct", "cg")
+        for solver in ("primal", "direct", "cholesky", "cg")
     }
-    assert models["primal"].ridge_ == models["direct"].ridge_ == models["cg"].ridge_
+    assert len({model.ridge_ for model in models.values()}) == 1
     np.testing.assert_allclose(models["primal"].gcv_, models["direct"].gcv_, rtol=1e-6)
     np.testing.assert_allclose(models["primal"].freedom_, models["direct"].freedom_, rtol=1e-6)
     # the probes of the trace: Var(uᵀHu) ≤ 2‖H‖² ≤ 2 tr H for signs u, and there are eight of them
-    error = np.abs(models["cg"].freedom_ - models["direct"].freedom_)
-    assert np.all(error <= 4.0 * np.sqrt(2.0 * models["direct"].freedom_ / 8))
+    for solver in ("cholesky", "cg"):
+        error = np.abs(models[solver].freedom_ - models["direct"].freedom_)
+        assert np.all(error <= 4.0 * np.sqrt(2.0 * models["direct"].freedom_ / 8))
+
+
+@pytest.mark.parametrize("ridge", [1e-12, 1e-7, 1e-2])
+def test_decompositions_in_float32_end_in_the_solution_of_float64(ridge):
+    """At the smallest of these float32 cannot decompose K + nλ: 60 neurons on 300 samples leave K singular."""
+    X, y = problem(n=300)
+    ours = NeuralTangentRegressor(60, ridge=ridge, solver="cholesky", random_state=0).fit(X, y)
+    theirs = NeuralTangentRegressor(60, ridge=ridge, solver="direct", random_state=0).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-8 / max(ridge, 1e-8) ** 0.5)
+
+
+def test_the_search_of_a_ridge_ends_where_gcv_of_all_ridges_is_lowest():
+    """Within a factor of two, over which GCV is flat: the search ends at the lowest point of a parabola."""
+    X, y = problem(n=600)
+    found = NeuralTangentRegressor(200, solver="cholesky", random_state=0).fit(X, y)
+    every = NeuralTangentRegressor(200, solver="direct", random_state=0).fit(X, y)
+    assert found.n_iter_ <= 6
+    exact = NeuralTangentRegressor(200, ridge=found.ridge_, solver="direct", random_state=0).fit(X, y)
+    assert exact.gcv_.min() <= 1.05 * every.gcv_.min()
 
 
 def test_auto_takes_the_cheapest_route():

@@ -22,11 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lazyscope.activations.named import NAMED, Definition, Function, Rectified, installed
+from lazyscope.activations.piecewise import PiecewiseLinear, recognise
 from lazyscope.checks import FloatArray, real_array, whole_number
 from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.numerics.quadrature import (
     MAX_DEGREE,
     gaussian_nodes,
+    growth_rate,
     hermite_functions,
     piecewise_derivative,
     root_density,
@@ -101,8 +103,8 @@ class Activation:
         """Assumption A1, and that the quadrature converges, which an undeclared kink prevents."""
         with np.errstate(all="ignore"):
             if np.any(np.isnan(self(np.linspace(-8.0, 8.0, 64)))):
-                must = "return real numbers"
-                raise InvalidParameter.of("Activation", "name_or_callable", must, "NaN for |u| ≤ 8")
+                got = "NaN for |u| ≤ 8"
+                raise InvalidParameter.of("Activation", "name_or_callable", "return real numbers", got)
             growth = self.growth
         if not growth <= _LARGEST_GROWTH:
             must = "satisfy assumption A1, σ(u)² ≤ c₀ exp(c₁u²/2) with c₁ < 1 (at most 0.9 in float64)"
@@ -111,8 +113,7 @@ class Activation:
         fine = self._low_constants(1.0, refine=2)
         power = fine[0]
         if not np.all(np.isfinite(fine)):
-            must = "return finite numbers"
-            raise InvalidParameter.of("Activation", "name_or_callable", must, "NaN or infinity")
+            raise InvalidParameter.of("Activation", "name_or_callable", "return finite numbers", "NaN or infinity")
         if power <= 0 or power - fine[1] ** 2 - fine[2] ** 2 <= 1e-12 * power:
             must = "satisfy assumption A1: it must not be linear, σ(u) = a₀ + a₁u"
             raise InvalidParameter.of("Activation", "name_or_callable", must, "a linear or constant callable")
@@ -213,6 +214,8 @@ class Activation:
             slope = self._definition.derivative
             assert slope is not None
             return np.asarray(slope(u))
+        if self.piecewise is not None:
+            return self.piecewise.derivative(u)
         return piecewise_derivative(self, self.kinks, u)
 
     @cached_property
@@ -237,6 +240,16 @@ class Activation:
         """How σ is built from t₊^m/m!, where it is; its pair kernels then have a closed form."""
         return self._definition.rectified if isinstance(self.name_or_callable, str) else None
 
+    @cached_property
+    def piecewise(self) -> PiecewiseLinear | None:
+        """A callable that is linear between its kinks, written as bends; its pair kernels then have a closed form."""
+        return None if isinstance(self.name_or_callable, str) else recognise(self, self.kinks)
+
+    @property
+    def has_closed_kernels(self) -> bool:
+        """Whether the pair kernels of σ and its derivatives are closed forms, good for parallel weights."""
+        return self.rectified is not None or self.piecewise is not None
+
     @property
     def _settles(self) -> float:
         return self._definition.settles if isinstance(self.name_or_callable, str) else np.inf
@@ -255,22 +268,10 @@ class Activation:
 
     @cached_property
     def growth(self) -> float:
-        """c₁ of assumption A1: the coefficient of u²/2 in log σ², beyond any power and exponential of u.
-
-        Fitted exactly to the envelope of |σ| at |u| = 6, 12, 24, 48 as c₁u²/2 + βu + p log u + const.
-        """
+        """c₁ of assumption A1: the coefficient of u²/2 in log σ², beyond any power and exponential of u."""
         if isinstance(self.name_or_callable, str):
             return 0.0  # every named activation is bounded by a power
-        u = np.array([6.0, 12.0, 24.0, 48.0])
-        window = u[:, None] + np.linspace(0.0, 4.0, 65)
-        rates = []
-        for sign in (-1.0, 1.0):
-            envelope = np.maximum.accumulate(np.max(np.abs(self(sign * window)), axis=1))  # a decay is no growth
-            basis = np.stack([u**2 / 2.0, u, np.log(u), np.ones(4)], axis=1)
-            if not np.all(np.isfinite(envelope)):
-                return float("inf")
-            rates.append(2.0 * np.linalg.solve(basis, np.log(np.maximum(envelope, 1e-300)))[0])
-        return float(max(rates)) if max(rates) > 0.01 else 0.0
+        return growth_rate(self)
 
     # -- Gaussian constants --------------------------------------------------------------------------------
 
@@ -304,6 +305,8 @@ class Activation:
         if self.degree is not None:
             unit = self._unit_coefficients(degree)
             return np.asarray(unit.reshape(-1, *[1] * s.ndim) * s**self.degree)
+        if self.piecewise is not None:
+            return self.piecewise.hermite_coefficients(s, degree)
         flat = s.ravel()
         result = np.empty((degree + 1, flat.size))
         for part, g, w in self._rules(flat, degree):
@@ -337,10 +340,8 @@ class Activation:
         if self.degree is not None and np.any(s != 1.0):
             return np.asarray(self._mean(integrand, 1.0, power) * s ** (2 * self.degree - power))
         flat = s.ravel()
-        result = np.empty_like(flat)
-        for part, g, w in self._rules(flat, 4):
-            result[part] = integrand(flat[part, None] * g, g) @ (w * root_density(g))
-        return np.asarray(result.reshape(s.shape))
+        parts = [integrand(flat[part, None] * g, g) @ (w * root_density(g)) for part, g, w in self._rules(flat, 4)]
+        return np.concatenate(parts).reshape(s.shape)
 
     def second_moment(self, s: Any) -> FloatArray:
         """E[σ(s g)²].
@@ -348,14 +349,20 @@ class Activation:
         >>> print(f"{Activation('relu').second_moment(1.0):.12f}")
         0.500000000000
         """
+        if self.piecewise is not None:
+            return self.piecewise.second_moment(_scales(s))
         return self._mean(lambda u, g: self(u) ** 2, s, 0)
 
     def second_moment_slope(self, s: Any) -> FloatArray:
-        """d/ds E[σ(s g)²] = 2 E[σ(s g) σ′(s g) g]."""
-        return self._mean(lambda u, g: 2.0 * self(u) * self.derivative(u) * g, s, 1)
+        """d/ds E[σ(s g)²] = E[σ(s g)²(g² − 1)]/s: the density of s·g is differentiated, not σ."""
+        if self.piecewise is not None:
+            return self.piecewise.second_moment_slope(_scales(s), self)
+        return self._mean(lambda u, g: self(u) ** 2 * (g * g - 1.0), s, 0) / s
 
     def slope_moments(self, s: Any) -> tuple[FloatArray, FloatArray]:
         """E[σ′(s g)²] and E[σ′(s g)² g²]: the diagonal blocks of the tangent kernel."""
+        if self.piecewise is not None:
+            return self.piecewise.slope_moments(_scales(s))
         plain = self._mean(lambda u, g: self.derivative(u) ** 2, s, 2)
         weighted = self._mean(lambda u, g: (self.derivative(u) * g) ** 2, s, 2)
         return plain, weighted

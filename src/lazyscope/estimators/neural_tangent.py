@@ -20,7 +20,6 @@ from lazyscope.estimators.tangent_ridge import (
     FEW,
     MANY,
     MOST_TRIED,
-    PILOT,
     TangentFit,
     cg_fit,
     cholesky_fit,
@@ -83,9 +82,8 @@ class _NeuralTangent(NeuronsOnRows):
         elif solver == "direct":
             self._keep(direct_fit(self._tangent(X), Y, v, ridges, constant))
         elif solver == "cholesky":
-            tangent, rng = self._tangent(X), generator(self.random_state, N, d, 2)
-            pilot = Tangent(tangent.S[:PILOT], tangent.X[:PILOT])
-            self._keep(cholesky_fit(tangent, Y, v, ridges, constant, pilot, rng, owner))
+            rng = generator(self.random_state, N, d, 2)
+            self._keep(cholesky_fit(self._tangent(X), Y, v, ridges, constant, rng, owner))
         else:
             rng = generator(self.random_state, N, d, 2)
             self._keep(cg_fit(self._tangent(X), Y, v, ridges, constant, tol, max_iter, rng, owner))

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from lazyscope.checks import FloatArray
 from lazyscope.estimators.base import Array, FirstLayer, product
+from lazyscope.numerics.matrices import mirror
 
 _BLOCK = 1 << 16  # entries of S at once: what is made of them stays in cache
 
@@ -62,7 +63,8 @@ class Tangent:
             K *= (self.X @ self.X.T).toarray()
         else:
             K *= dsyrk(1.0, np.ascontiguousarray(self.X, dtype=np.float64).T, trans=1, lower=1)
-        return np.asarray(np.tril(K) + np.tril(K, -1).T, order="F")
+        mirror(K.T)
+        return np.asarray(K)
 
     def jacobian(self) -> FloatArray:
         """Return J, (n, N(d + 1)), written out: for few parameters, and for tests."""

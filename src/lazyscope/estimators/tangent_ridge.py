@@ -4,14 +4,14 @@
 |---|---|---|
 | `primal` | fewer parameters than samples | the Gram matrix of the Jacobian, blocks of samples at a time |
 | `direct` | few samples | K, n × n, one decomposition for all ridges, GCV exact |
-| `cholesky` | more samples | K, a Cholesky decomposition for each ridge that is tried, tr H_λ by probes |
+| `cholesky` | more samples | K, a Cholesky decomposition in float32 for each ridge that is tried, tr H_λ by probes |
 | `cg` | many of both | products with K alone, one Krylov space for all ridges, tr H_λ by probes (Hutchinson 1990) |
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,12 @@ from lazyscope.progress import report
 
 FEW, MANY = 2000, 12000  # samples up to which K is reduced to tridiagonal form, and up to which it is formed
 PILOT = 1000  # samples on which the first ridge to try is chosen
+_COLUMNS = 16  # of K at once
 _APART = 10.0  # of ridges that are tried one after the other
 _LEAST_RIDGE = 1e-6  # that is tried, in units of the mean of the diagonal of K; float32 is good for it
 MOST_TRIED = 6
 _PROBES = 8
+_RESIDUAL, _MOST_REFINED = 1e-12, 30  # of the exact solution, and the steps to it from that of float32
 _CG_RIDGES = AUTO[AUTO > 1e-5]  # smaller ones ask for more steps than they are worth on many samples
 
 
@@ -74,49 +76,72 @@ def cholesky_fit(
     v: FloatArray | None,
     ridges: FloatArray | None,
     constant: bool,
-    pilot: Tangent,
     rng: np.random.Generator,
     owner: str,
 ) -> TangentFit:
-    """Fit by K and a decomposition for each ridge that is tried: n³/3 flops each, memory 16n² bytes.
+    """Fit by K and a decomposition for each ridge that is tried: n³/3 flops each, in float32; memory 16n² bytes.
 
-    Without candidates the search begins at the best ridge of the first rows, `pilot` (`direct_fit`), goes on by factors
-    of ten in the direction in which GCV falls until it rises, and ends at the lowest point of a parabola. What is tried
-    is in float32, what is kept in float64.
+    Without candidates the search begins at the best ridge of the first rows, goes on by factors of ten in the direction
+    in which GCV falls until it rises, and ends at the lowest point of a parabola. α is brought to float64 by conjugate
+    gradients on K, with the decomposition before them.
     """
     n = len(Y)
-    fits_in_memory(8.0 * 3.0 * n * n, f"The {n} × {n} tangent kernel", 'Pass solver="cg".')
+    fits_in_memory(8.0 * 2.5 * n * n, f"The {n} × {n} tangent kernel", 'Pass solver="cg".')
     centre = _Centre.of(Y, v, constant)
-    K = centre.both_sides(tangent.kernel())
-    targets = centre.targets(Y)
-    probes = np.stack([centre.out(np.where(rng.integers(0, 2, n) == 1, 1.0, -1.0)) for _ in range(_PROBES)], axis=1)
-    tried: dict[float, tuple[float, float, FloatArray]] = {}
+    K, targets = tangent.kernel(), centre.targets(Y)
+    start = _of_first_rows(K, Y, v, constant, rng) if ridges is None else 0.0
+    K = centre.both_sides(K)
+    system = _System(K, K.astype(np.float32), targets, _probes(centre, rng), centre.n)
+    tried: dict[float, _Tried] = {}
+    last: dict[float, Array] = {}  # the decomposition at the ridge tried last, most often the best
 
     def score(ridge: float) -> float:
         if ridge not in tried:
             report(len(tried), MOST_TRIED, f"{owner}: Cholesky, ridge {ridge:.2g}")
-            tried[ridge] = _solved(narrow, targets, probes, centre.n, ridge)
-        return tried[ridge][0]
+            last.clear()
+            last[ridge] = system.decomposed(ridge)
+            tried[ridge] = system.solve(ridge, last[ridge], exactly=ridges is not None)
+        return tried[ridge].gcv
 
-    narrow: Array = K if ridges is not None else K.astype(np.float32, order="F")
     if ridges is None:
-        rows = len(pilot.S)
-        first = direct_fit(pilot, Y[:rows], None if v is None else v[:rows], None, constant).path
         least = _LEAST_RIDGE * float(np.trace(K)) / centre.n
-        best = _climb(score, max(float(first.ridges[first.best]), least), least)
-        del narrow
-        tried[best] = _solved(K, targets, probes, centre.n, best)
+        best = _climb(score, max(start, least), least)
+        factor = last[best] if best in last else system.decomposed(best)
+        tried[best] = system.solve(best, factor, exactly=True)
     else:
         for ridge in ridges:
             score(float(ridge))
     order = sorted(tried)
     path = RidgePath(
         np.array(order),
-        np.stack([tried[ridge][2] for ridge in order], axis=1),
-        np.array([tried[ridge][0] for ridge in order]),
-        np.array([tried[ridge][1] for ridge in order]),
+        np.stack([tried[ridge].alpha for ridge in order], axis=1),
+        np.array([tried[ridge].gcv for ridge in order]),
+        np.array([tried[ridge].freedom for ridge in order]),
     )
     return _assembled(tangent, Y, centre, path, path.solutions[:, path.best], len(tried))
+
+
+def _of_first_rows(
+    K: FloatArray, Y: FloatArray, v: FloatArray | None, constant: bool, rng: np.random.Generator
+) -> float:
+    """Return the ridge that the first rows choose: nearly that of all, for a hundredth of the work."""
+    rows = min(PILOT, len(Y))
+    some = np.array(K[:rows, :rows], order="F")
+    centre = _Centre.of(Y[:rows], None if v is None else v[:rows], constant)
+    some = centre.both_sides(some)
+    unit = float(np.trace(some)) / centre.n
+    system = _System(some, some, centre.targets(Y[:rows]), _probes(centre, rng), centre.n)
+
+    def score(ridge: float) -> float:
+        return system.solve(ridge, system.decomposed(ridge), exactly=False).gcv
+
+    return _climb(score, 1e-2 * unit, _LEAST_RIDGE * unit)
+
+
+def _probes(centre: _Centre, rng: np.random.Generator) -> FloatArray:
+    """Return random signs without their part along √v, (n, 8)."""
+    m = len(centre.root)
+    return np.stack([centre.out(np.where(rng.integers(0, 2, m) == 1, 1.0, -1.0)) for _ in range(_PROBES)], axis=1)
 
 
 def _climb(score: Callable[[float], float], start: float, least: float) -> float:
@@ -147,19 +172,93 @@ def _climb(score: Callable[[float], float], start: float, least: float) -> float
     return between if score(between) < middle else best
 
 
-def _solved(K: Array, Y: FloatArray, probes: FloatArray, n: float, ridge: float) -> tuple[float, float, FloatArray]:
-    """Return GCV, tr H_λ and α = (K + nλ)⁻¹Y for one ridge."""
-    from scipy.linalg import cho_factor, cho_solve
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """GCV, tr H_λ and α = (K + nλ)⁻¹Y at one ridge."""
 
-    shift = n * max(ridge, 1e-14)
-    A = K.copy(order="F")
-    A.flat[:: len(A) + 1] += A.dtype.type(shift)
-    factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
-    solved = cho_solve(factor, np.hstack([Y, probes]).astype(K.dtype), check_finite=False).astype(np.float64)
-    alpha, k = solved[:, : Y.shape[1]], Y.shape[1]
-    freedom = len(K) - shift * float(np.mean(np.einsum("mp,mp->p", probes, solved[:, k:])))
-    lost = shift**2 * float(np.sum(alpha**2)) / n
-    return (lost / max(1.0 - freedom / n, 1e-12) ** 2 if n > freedom else np.inf), freedom, alpha
+    gcv: float
+    freedom: float
+    alpha: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _System:
+    """K in float64 and as it is decomposed, targets, probes of the trace, and the number of samples."""
+
+    K: FloatArray
+    narrow: Array
+    Y: FloatArray
+    probes: FloatArray
+    n: float
+
+    def solve(self, ridge: float, factor: Array, *, exactly: bool) -> _Tried:
+        """Solve with K + nλ; `exactly` means to the digits of float64, whatever K is decomposed in."""
+        from scipy.linalg import lapack
+
+        n, k, shift = self.n, self.Y.shape[1], self._shift(ridge)
+        potrs = lapack.spotrs if factor.dtype == np.float32 else lapack.dpotrs
+
+        def back(B: FloatArray) -> FloatArray:
+            return np.asarray(potrs(factor, B.astype(factor.dtype), lower=1)[0], dtype=np.float64)
+
+        solved = back(np.hstack([self.Y, self.probes]))
+        kept = float(np.mean(np.sum(self.probes * solved[:, k:], axis=0)))
+        alpha, freedom = solved[:, :k], len(self.K) - shift * kept
+        if exactly and factor.dtype == np.float32:
+            better = _refined(self.K, shift, self.Y, alpha, back)
+            if better is None:  # so small a ridge that float32 says nothing of it
+                return replace(self, narrow=self.K).solve(ridge, self._cholesky(self.K, ridge), exactly=True)
+            alpha = better
+        lost = shift**2 * float(np.sum(alpha**2)) / n
+        gcv = lost / max(1.0 - freedom / n, 1e-12) ** 2 if n > freedom else np.inf
+        return _Tried(gcv, freedom, alpha)
+
+    def decomposed(self, ridge: float) -> Array:
+        """Return the Cholesky factor of K + nλ, in float64 where rounding to float32 leaves none."""
+        try:
+            return self._cholesky(self.narrow, ridge)
+        except NotConverged:
+            return self._cholesky(self.K, ridge)
+
+    def _shift(self, ridge: float) -> float:
+        return self.n * max(ridge, 1e-14)
+
+    def _cholesky(self, K: Array, ridge: float) -> Array:
+        from scipy.linalg import lapack
+
+        A = K.copy(order="F")
+        A.reshape(-1, order="F")[:: len(A) + 1] += A.dtype.type(self._shift(ridge))
+        potrf = lapack.spotrf if A.dtype == np.float32 else lapack.dpotrf
+        factor, failed = potrf(A, lower=1, overwrite_a=1, clean=0)
+        if failed:
+            raise NotConverged(f"K + nλ is singular to rounding at λ = {ridge:.2g}. Pass a larger ridge.")
+        return np.asarray(factor)
+
+
+def _refined(
+    K: FloatArray, shift: float, Y: FloatArray, alpha: FloatArray, back: Callable[[FloatArray], FloatArray]
+) -> FloatArray | None:
+    """Return (K + s)⁻¹Y by conjugate gradients from α, with an approximate inverse; None where they are slow."""
+    from scipy.linalg.blas import dsymm
+
+    def times(P: FloatArray) -> FloatArray:
+        return np.asarray(dsymm(1.0, K, P, lower=1) + shift * P)
+
+    wanted = _RESIDUAL * np.linalg.norm(Y, axis=0)
+    alpha, left = alpha.copy(), Y - times(alpha)
+    step, before = np.zeros_like(Y), np.ones(Y.shape[1])
+    for _ in range(_MOST_REFINED):
+        if np.all(np.linalg.norm(left, axis=0) <= wanted):
+            return alpha
+        turned = back(left)
+        now = np.sum(left * turned, axis=0)
+        step = turned + now / before * step
+        image = times(step)
+        length = now / np.maximum(np.sum(step * image, axis=0), 1e-300)
+        alpha += length * step
+        left -= length * image
+        before = np.maximum(now, 1e-300)
+    return None
 
 
 def cg_fit(
@@ -236,14 +335,18 @@ class _Centre:
 
     def both_sides(self, K: FloatArray) -> FloatArray:
         """Return C·diag(√v)·K·diag(√v)·C, C the projection; K is overwritten."""
-        K *= self.root[:, None]
-        K *= self.root
+        from scipy.linalg.blas import dsymv
+
+        if np.any(self.root != 1.0):
+            K *= self.root[:, None]
+            K *= self.root
         if self.constant:
             unit = self.root / np.sqrt(self.n)
-            w = K @ unit
+            w = dsymv(1.0, K, unit, lower=1)
             w -= 0.5 * unit * float(unit @ w)
-            K -= np.multiply.outer(unit, w)
-            K -= np.multiply.outer(w, unit)
+            for part in range(0, len(K), _COLUMNS):  # K is in Fortran order: columns at a time stay in cache
+                some = slice(part, part + _COLUMNS)
+                K[:, some] -= unit[:, None] * w[some] + w[:, None] * unit[some]
         return np.asarray(K, order="F")
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from lazyscope.evidence import results
 from lazyscope.evidence.results import Reduction
 from lazyscope.evidence.work import Row
-from lazyscope.problems import GaussianMixture, Problem, QuadraticTarget
+from lazyscope.problems import GaussianMixture, MultiIndex, Problem, QuadraticTarget
 from lazyscope.protocols import TrainingProtocol
 from lazyscope.regimes import Regime
 from lazyscope.weights import generator
@@ -39,6 +39,11 @@ def nonlinear_features(problem: Any, regime: Any) -> bool:
 def isotropic_features(problem: Any, regime: Any) -> bool:
     """Serve isotropic weights with nonlinear features σ(⟨w, x⟩)."""
     return regime.weights is None and not getattr(regime, "surrogate", False)
+
+
+def weights_exist(problem: Any, regime: Any) -> bool:
+    """Serve weights that can be drawn: the best ones for a function of a few directions all lie along them."""
+    return not (isinstance(regime.weights, str) and isinstance(problem, MultiIndex))
 
 
 def square_activation(problem: Any, regime: Any) -> bool:

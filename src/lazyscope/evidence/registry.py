@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -155,9 +155,12 @@ def find(fidelity: Fidelity, problem: Problem, regime: Regime, method: str | Non
         methods = list(dict.fromkeys("left out" if claim.method is None else repr(claim.method) for claim in serving))
         must = f"be {' or '.join(methods)} for {type(problem).__name__} with {regime.label}"
         raise InvalidParameter.of(fidelity, "method", must, "nothing" if method is None else repr(method))
-    # a limit has more hypotheses than `covers` asks for: it names the one that fails when it is asked itself
-    others_serve = (c.fidelity for c in claims() if c.fidelity != "limit" and _serves(c, problem, regime))
-    verbs = list(dict.fromkeys(others_serve))
+    # a limit has more hypotheses than it declares: it names the one that fails when it is asked itself
+    serve = [
+        c for c in claims() if c.fidelity != "limit" and _serves(c, problem, regime) and c.assumes(problem, regime)
+    ]
+    verbs = [_how_to_ask(verb, [c.method for c in serve if c.fidelity == verb]) for verb in ("exact", "simulate")]
+    verbs = [words for words in verbs if words]
     regimes = {claim.regime.__name__ for claim in _asked(fidelity) if isinstance(problem, claim.problem)}
     nearest = f"Use {' or '.join(verbs)} for it." if verbs else ""
     others = f"With this problem, {fidelity} serves {', '.join(sorted(regimes)) or 'nothing'}"
@@ -167,6 +170,17 @@ def find(fidelity: Fidelity, problem: Problem, regime: Regime, method: str | Non
             "  ", " "
         )
     )
+
+
+def _how_to_ask(verb: str, methods: Sequence[str | None]) -> str:
+    """Return a verb, with the method that it must be given, or nothing where it has no claim.
+
+    >>> _how_to_ask("exact", [None, "ridge"]), _how_to_ask("simulate", ["margin"]), _how_to_ask("exact", [])
+    ('exact', 'simulate with method="margin"', '')
+    """
+    if not methods:
+        return ""
+    return verb if None in methods else f'{verb} with method="{methods[0]}"'
 
 
 def _serves(claim: Claim, problem: Problem, regime: Regime) -> bool:

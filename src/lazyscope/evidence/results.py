@@ -72,7 +72,7 @@ LONG_NAMES = {
     "train": "risk on the samples that were fitted",
     "trace": "risk against samples seen, at the best step size",
     "risk_by_step": "risk at the end, for every step size",
-    "diverged": "whether SGD diverged",
+    "diverged": "whether SGD diverged, or was given up by halving",
     "finite_size": "what finitely many samples may add to the risk",
     "difference": "simulated risk minus exact risk",
     "z": "difference beyond the finite-size term, in standard errors",
@@ -179,10 +179,10 @@ def best_step_size(run: Run, table: Mapping[str, Variable]) -> dict[str, Variabl
     lost = np.all(np.isinf(final), axis=1)
     if np.any(lost):
         where = f"N = {run.widths[int(np.argmax(lost))]}, in one draw or another"
-        raise NotConverged(
-            f"SGD diverged at {where}, with every step size of {run.protocol.step_sizes}. "
-            "Pass protocol=SGD(step_sizes=…) with smaller ones."
-        )
+        what, advice = "diverged", "Pass protocol=SGD(step_sizes=…) with smaller ones."
+        if run.protocol.halving:
+            what, advice = "diverged or was given up", "Pass smaller step sizes, or an SGD without halving."
+        raise NotConverged(f"SGD {what} at {where}, with every step size of {run.protocol.step_sizes}. {advice}")
     best = np.argmin(final, axis=1)
     here = np.arange(len(best))
     variables = _risk((("width", "draw"), trace[:, here, best, -1].T), best=False)

@@ -11,6 +11,7 @@ from math import log, sqrt
 import numpy as np
 
 from lazyscope.checks import FloatArray
+from lazyscope.problems import MultiIndex
 
 COUPLING = {
     "linear_plain": 0.25,
@@ -43,6 +44,11 @@ LAZINESS = -1.0
 WIDTH = -0.5
 """Exponent of N in how far the weights move in relation to their size, and a bound for how far the tangent kernel and
 the function leave those of the linearisation, at n given samples (Lee et al. 2019, Theorem 2.1)."""
+
+
+INCLUSION = {("erf", "forward"): 1.0, ("erf", "central"): 2.0, ("relu", "forward"): 0.5, ("relu", "central"): 0.5}
+"""Powers of ε with which networks of 2N neurons tend to an NT function (`weights.tangent_as_network`): Taylor's
+remainder where σ is smooth; where it has a kink, inputs within ε of it are a share ε of all."""
 
 
 def cubic_share(parameters: int, d: int) -> float:
@@ -80,6 +86,23 @@ def polynomial_samples(p: int) -> tuple[int, int]:
     (3, 2)
     """
     return p, p - 1
+
+
+def few_direction_samples(problem: MultiIndex, learner: str, level: float) -> float:
+    """Return the exponent of d in the samples that a learner needs to bring the risk to `level`; powers of log d aside.
+
+    Lazy methods pay for the degree up to which they need the target, SGD max(leap − 1, 1) (Ben Arous et al. 2021, Abbe
+    et al. 2023). A giant step finds the directions of the linear part at n ~ d (Ba et al. 2022); ∞ where there is none.
+
+    >>> [few_direction_samples(MultiIndex(9, "he3"), name, 0.5) for name in ("kernel", "SGD", "giant step")]
+    [3.0, 2.0, inf]
+    """
+    if learner == "SGD":
+        return float(max(problem.leap - 1, 1))
+    if learner == "giant step":
+        return 1.0 if problem.information_exponent == 1 else np.inf
+    beyond = 1.0 - np.cumsum(problem.energies) / problem.energy
+    return float(np.argmax(beyond < level))
 
 
 def matrix_concentration(m: int, d: int, largest: float) -> float:

@@ -104,6 +104,15 @@ def bayes(problem: GaussianMixture, regime: Bayes) -> dict[str, FloatArray]:
     return {"risk": np.asarray(2.0 * np.sum(w * root_density(g) * expit(-J - spread * g)))}
 
 
+def finite_dimension(risk: FloatArray, largest: float) -> FloatArray:
+    """Return what Theorems 4 to 6 leave out at finite d, at most: R(1 − R)‖Δ̃‖²_op, `largest` being ‖Δ̃‖_op.
+
+    In R = 1/(1 + K) they have K too large by a share of at most ‖Δ̃‖²_op, and dR = −R² dK. For NN, K is ½Σδ²/(1 + δ²)
+    exactly, where the limit has ½Σδ².
+    """
+    return np.asarray(risk * (1.0 - risk) * largest**2)
+
+
 _DATA = "y = ±1 with probability ½, x | y ~ N(0, Σ ∓ Δ)"
 _SIGNAL = "M1, M2: Σ bounded above and below, ‖Δ‖ of order 1/√d"
 _PROPORTIONAL = "N, d → ∞ with N/d → ρ"

@@ -11,6 +11,8 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 
+_BLOCK = 256  # rows at once, in `mirror`
+
 
 def trace(M: FloatArray) -> float:
     """Return Tr M.
@@ -119,3 +121,19 @@ def unit_of(M: FloatArray) -> int | None:
     """
     k = int(np.frexp(np.max(np.abs(M)))[1]) - 1
     return k if abs(k) > 10 else None
+
+
+def mirror(U: FloatArray) -> None:
+    """Copy the upper triangle of a square matrix onto the lower one, block by block; for the other way pass U.T.
+
+    >>> U = np.array([[1.0, 2.0], [0.0, 3.0]])
+    >>> mirror(U)
+    >>> U.tolist()
+    [[1.0, 2.0], [2.0, 3.0]]
+    """
+    N = len(U)
+    for start in range(0, N, _BLOCK):
+        rows = slice(start, min(start + _BLOCK, N))
+        corner = U[rows, rows]
+        corner[...] = np.triu(corner) + np.triu(corner, 1).T
+        U[rows.stop :, rows] = U[rows, rows.stop :].T

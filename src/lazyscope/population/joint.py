@@ -18,10 +18,11 @@ from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.evidence.claim import Claim, Example, at_width, exponential_quantiles, three_levels
+from lazyscope.numerics import matrices
 from lazyscope.population import projector, tangent
 from lazyscope.population.environment import Environment, environments, largest_cosine, project
 from lazyscope.population.kernels import pair_kernel
-from lazyscope.population.random_features import BLOCK, mirror, missed, moments, noise_of
+from lazyscope.population.random_features import BLOCK, missed, moments, noise_of
 from lazyscope.population.tangent import TangentKernel, solved
 from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, QuadraticTarget
 from lazyscope.regimes import JointTangent, NeuralTangent
@@ -37,7 +38,7 @@ def risk(problem: GaussianProblem, regime: JointTangent, width: int, rng: np.ran
     W, sigma = weights.draw(problem, regime, width, rng), regime.activation
     parts = [JointKernel.of(y, W, sigma) for y in world]
     U, V = moments(world, W, sigma, centre=0.0)
-    mirror(U)
+    matrices.mirror(U)
     mean = sum(part.probability * part.mean for part in parts)
     rhs = sum(part.probability * part.first.rhs for part in parts)
     slopes = sum(part.probability * part.first.m0 for part in parts)
@@ -89,7 +90,7 @@ class JointKernel:
     def of(cls, environment: Environment, W: FloatArray, sigma: Activation) -> JointKernel:
         """Evaluate the pair kernels for the weights W, shape (N, d): 2N²d flops and 4N² kernel entries."""
         seen, N = project(environment, W), len(W)
-        kernel = pair_kernel(sigma, seen.s, 0.0 if sigma.rectified else largest_cosine(seen, BLOCK), order=3)
+        kernel = pair_kernel(sigma, seen.s, 0.0 if sigma.has_closed_kernels else largest_cosine(seen, BLOCK), order=3)
         T02, everything = np.empty((N, N)), slice(0, N)
         for start in range(0, N, BLOCK):
             rows = slice(start, min(start + BLOCK, N))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lazyscope.checks import FloatArray
 from lazyscope.evidence.claim import Claim, at_width, exponential_quantiles, square_activation, three_levels
 from lazyscope.problems import GaussianMixture, QuadraticTarget
 from lazyscope.regimes import Trained
@@ -20,6 +21,20 @@ def quadratic(problem: QuadraticTarget, regime: Trained, width: int, rng: np.ran
     values = np.sort(problem.eigenvalues**2)  # the smallest first: their sum keeps its digits
     missed = float(np.sum(values[: max(problem.d - width, 0)]))
     return {"risk": missed / float(np.sum(values))}
+
+
+def learnt_form(problem: QuadraticTarget, width: int) -> FloatArray:
+    """Return the G of rank N that is nearest to a diagonal B ⪰ 0: its N largest eigenvalues (Eckart & Young).
+
+    >>> print(learnt_form(QuadraticTarget([0.5, 3.0, 1.0]), 2))
+    [[0. 0. 0.]
+     [0. 3. 0.]
+     [0. 0. 1.]]
+    """
+    d, order = problem.d, np.argsort(problem.B, kind="stable")
+    G = np.zeros((d, d))
+    G[order, order] = np.where(np.arange(d) >= d - width, problem.eigenvalues, 0.0)
+    return G
 
 
 def mixture(problem: GaussianMixture, regime: Trained, width: int, rng: np.random.Generator) -> dict[str, float]:

@@ -11,6 +11,9 @@ was found, an upper bound of the infimum: the landscape of a general σ carries 
 
 from __future__ import annotations
 
+import time
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,12 +22,13 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
+from lazyscope.errors import NotConverged
 from lazyscope.evidence.claim import Claim, Example, at_width, exponential_quantiles, three_levels
 from lazyscope.evidence.results import best_of_draws
 from lazyscope.numerics import matrices
 from lazyscope.population.environment import Environment, environments, largest_cosine, project
 from lazyscope.population.kernels import pair_kernel
-from lazyscope.population.random_features import BLOCK, mirror, missed, moments, noise_of
+from lazyscope.population.random_features import BLOCK, missed, moments, noise_of
 from lazyscope.population.tangent import tangent_moments
 from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
 from lazyscope.progress import report
@@ -38,6 +42,7 @@ _WINDOW = 100
 _GAIN = 1e-5
 _GRADIENT = 1e-5  # a step of length 1 gains less than _GAIN
 _RESTARTS = 5
+_LONG, _LONGEST = 60.0, 900.0  # seconds of which a user is told, and after which a descent is refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +71,7 @@ class PopulationRisk:
         Ua, grad_U = np.zeros(N), np.zeros_like(W)
         for y in self.world:
             p, seen = y.probability, project(y, W)
-            cosine = 0.0 if self.sigma.rectified else largest_cosine(seen, BLOCK)
+            cosine = 0.0 if self.sigma.has_closed_kernels else largest_cosine(seen, BLOCK)
             kernel = pair_kernel(self.sigma, seen.s, cosine, order=2)
             c0 = self.sigma.hermite_coefficients(seen.s, 0)[0]
             slope_mean, slope_V = tangent_moments(seen, self.sigma)
@@ -116,7 +121,7 @@ def best_second_layer(objective: PopulationRisk, W: FloatArray) -> FloatArray:
     from scipy.linalg import solve
 
     U, V = moments(objective.world, W, objective.sigma, centre=0.0)
-    mirror(U)
+    matrices.mirror(U)
     mean = sum(y.probability * objective.sigma.hermite_coefficients(project(y, W).s, 0)[0] for y in objective.world)
     U -= np.outer(mean, mean)
     U[np.diag_indices_from(U)] += 1e-8 * float(np.mean(np.diagonal(U)))
@@ -143,7 +148,9 @@ class Descent:
         return self.gain <= _GAIN or self.gradient <= _GRADIENT
 
 
-def descend(objective: PopulationRisk, a: FloatArray, W: FloatArray) -> Descent:
+def descend(
+    objective: PopulationRisk, a: FloatArray, W: FloatArray, clock: Callable[[], float] = time.perf_counter
+) -> Descent:
     """L-BFGS on (a, W) until 100 steps gain less than 1e-5.
 
     A gradient tolerance would be the wrong test: for most σ the infimum is approached by neurons that merge or
@@ -153,6 +160,7 @@ def descend(objective: PopulationRisk, a: FloatArray, W: FloatArray) -> Descent:
 
     N = len(a)
     trace: list[float] = []
+    begun = clock()
 
     def flat(theta: FloatArray) -> tuple[float, FloatArray]:
         value, grad_a, grad_W = objective(theta[:N], theta[N:].reshape(W.shape))
@@ -162,6 +170,7 @@ def descend(objective: PopulationRisk, a: FloatArray, W: FloatArray) -> Descent:
         trace.append(float(intermediate_result.fun))
         if len(trace) % 10 == 0:
             report(len(trace), 0, f"descent, step {len(trace):,} of at most {_MOST_ITERATIONS:,}")
+            _within_reason(len(trace), clock() - begun, objective.sigma)
         if len(trace) > _WINDOW and trace[-1 - _WINDOW] - trace[-1] <= _GAIN:
             raise StopIteration
 
@@ -187,6 +196,22 @@ def descend(objective: PopulationRisk, a: FloatArray, W: FloatArray) -> Descent:
             break
     size = objective.size(end.x[:N], end.x[N:].reshape(W.shape))
     return Descent(float(end.fun), float(np.linalg.norm(end.jac)), len(trace), _last_gain(trace), size)
+
+
+def _within_reason(steps: int, seconds: float, sigma: Activation) -> None:
+    """Tell of a descent that will be long, once, after ten steps; refuse one that does not end."""
+    why = "" if sigma.has_closed_kernels else (
+        f" Every step integrates {sigma.name} anew for each neuron; relu, abs and callables that are linear between "
+        "their kinks have closed forms."
+    )  # fmt: skip
+    if steps == 10 and seconds / steps * _MOST_ITERATIONS > _LONG:
+        minutes = seconds / steps * _MOST_ITERATIONS / 60.0
+        warnings.warn(f"exact: this descent may take up to {minutes:.0f} minutes.{why}", UserWarning, stacklevel=2)
+    if seconds > _LONGEST:
+        raise NotConverged(
+            f"The descent of exact made {steps:,} steps in {seconds / 60.0:.0f} minutes, and has not ended.{why} "
+            "Use a smaller width or a smaller d."
+        )
 
 
 def _last_gain(trace: list[float]) -> float:

@@ -19,7 +19,15 @@ from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NotConverged, NoTheorem
-from lazyscope.evidence.claim import Claim, Example, at_width, exponential_quantiles, nonlinear_features, three_levels
+from lazyscope.evidence.claim import (
+    Claim,
+    Example,
+    at_width,
+    exponential_quantiles,
+    nonlinear_features,
+    three_levels,
+    weights_exist,
+)
 from lazyscope.numerics import matrices
 from lazyscope.population.environment import Environment, environments, largest_cosine, project
 from lazyscope.population.kernels import SERIES_TOLERANCE, pair_kernel
@@ -97,7 +105,7 @@ def moments(
     U, V = np.zeros((N, N)), np.zeros(N)
     for y in world:
         seen = project(y, W)
-        cosine = 0.0 if sigma.rectified else largest_cosine(seen, BLOCK)
+        cosine = 0.0 if sigma.has_closed_kernels else largest_cosine(seen, BLOCK)
         kernel = pair_kernel(sigma, seen.s, cosine, order=0)
         c = sigma.hermite_coefficients(seen.s, 0)
         mean, power = c[0] - centre, sigma.second_moment(seen.s)
@@ -134,7 +142,7 @@ class Explained:
 
 def noise_of(sigma: Activation) -> float:
     """Relative error of the kernel of σ: rounding of a closed form, the tolerance of a series."""
-    return _EPS if sigma.rectified else SERIES_TOLERANCE
+    return _EPS if sigma.has_closed_kernels else SERIES_TOLERANCE
 
 
 def missed(explained: float, total: float, error: float) -> float:
@@ -168,7 +176,7 @@ def explained(U: FloatArray, V: FloatArray) -> Explained:
     U *= scale
     U *= scale[:, None]
     V = V * scale
-    mirror(U)
+    matrices.mirror(U)
     norm = float(np.max(np.sum(np.abs(U), axis=0)))
     factorise, reciprocal_condition = get_lapack_funcs(("potrf", "pocon"), (U,))
     # U.T is the same matrix in LAPACK's order; its lower triangle, our upper one, becomes the factor in place.
@@ -196,16 +204,6 @@ def explained(U: FloatArray, V: FloatArray) -> Explained:
     return Explained(float(np.sum(energies)), condition, rank, residual, sensitivity, cut)
 
 
-def mirror(U: FloatArray) -> None:
-    """Copy the upper triangle onto the lower one, block by block."""
-    N = len(U)
-    for start in range(0, N, BLOCK):
-        rows = slice(start, min(start + BLOCK, N))
-        corner = U[rows, rows]
-        corner[...] = np.triu(corner) + np.triu(corner, 1).T
-        U[rows.stop :, rows] = U[rows, rows.stop :].T
-
-
 def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
     return Claim(
         fidelity="exact",
@@ -219,6 +217,7 @@ def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
         compute=at_width(risk),
         example=example,
         covers=nonlinear_features,
+        assumes=weights_exist,
     )
 
 

@@ -107,7 +107,7 @@ class TangentKernel:
         """Evaluate the pair kernels for the weights W, shape (N, d): 2N²d flops and 3N² kernel entries."""
         seen = project(environment, W)
         N = len(W)
-        cosine = 0.0 if sigma.rectified else largest_cosine(seen, BLOCK)
+        cosine = 0.0 if sigma.has_closed_kernels else largest_cosine(seen, BLOCK)
         kernel = pair_kernel(sigma, seen.s, cosine, order=3)
         T = np.empty((3, N, N))
         everything = slice(0, N)

@@ -114,6 +114,17 @@ def _upper(d: int) -> tuple[Any, Any, FloatArray]:
     return i, j, np.where(i == j, 1.0, np.sqrt(2.0))
 
 
+def enough_neurons(d: int, both: bool, samples: int | None = None) -> int:
+    """Return the N from which there are no spurious minima: 2d if v has both signs, else d, or √(2n) where it is less.
+
+    >>> enough_neurons(6, True), enough_neurons(6, False), enough_neurons(6, False, samples=9)
+    (12, 6, 5)
+    """
+    if both:
+        return 2 * d
+    return d if samples is None else min(d, int(np.ceil(np.sqrt(2.0 * samples))))
+
+
 def second_layer(N: int, both: bool) -> FloatArray:
     """Return N weights of the second layer: all 1, or 1 and −1 in turn.
 

@@ -93,6 +93,7 @@ def test_every_setting_of_sgd_reaches_the_tasks(here):
         "test": "9",
         "second_layer": '"fixed"',
         "rule": '"adam"',
+        "halving": "[0.5]",
     }
     assert set(settings) == {field.name for field in fields(ls.SGD)}
     simulated = LEAST.replace("exact", "simulate") + "[sgd]\n"
@@ -166,3 +167,9 @@ def test_what_is_no_text(here):
     for path in (Path("missing.toml"), here):
         with pytest.raises(ls.UnreadableFile, match="must be a readable file"):
             read_plan(path)
+
+
+def test_shares_of_halving_are_one_list_and_no_grid(here):
+    plan = read(LEAST.replace("exact", "simulate") + "[sgd]\nsteps = 100\nhalving = [0.2, 0.5]\n")
+    (task,) = plan.tasks
+    assert task.work.protocol.halving == (0.2, 0.5)

@@ -6,7 +6,7 @@ import pytest
 import lazyscope as ls
 from lazyscope import weights
 from lazyscope.experiments.frame import references
-from lazyscope.experiments.lazy import fig1
+from lazyscope.experiments.lazy import fig1, fig2
 from lazyscope.runs.assembly import assemble
 from lazyscope.runs.side_by_side import agreement
 from lazyscope.sweep import Plan
@@ -16,9 +16,19 @@ CLOSE = 0.015  # of normalised risk: what the paper's protocol is to reach
 
 @pytest.fixture(scope="module")
 def runs():
-    """(label, N) → what simulate would return."""
+    """(label, N) → what simulate would return, of Figure 1."""
+    return stored_runs(fig1)
+
+
+@pytest.fixture(scope="module")
+def mixture_runs():
+    """The same of Figure 2."""
+    return stored_runs(fig2)
+
+
+def stored_runs(figure):
     rows = {key: row for one in references.shipped() for key, row in one.rows.items()}
-    (panel,) = fig1.panels(fig1.PRESETS["paper"])
+    (panel,) = figure.panels(figure.PRESETS["paper"])
     found = {}
     for series in panel.series:
         for N in series.dots.widths:
@@ -44,10 +54,17 @@ def test_the_promised_runs_are_there(runs):
             assert float(run.samples[-1]) == 2e7
 
 
-def test_every_row_belongs_to_the_figure_of_today(runs):
+def test_every_row_belongs_to_the_figure_of_today(runs, mixture_runs):
     """A change of the numerics, of the target or of the protocol asks for new runs."""
     stored = sum(len(one.rows) for one in references.shipped())
-    assert stored == sum(run.sizes.get("draw", 1) for run in runs.values())
+    assert stored == sum(run.sizes.get("draw", 1) for run in (*runs.values(), *mixture_runs.values()))
+
+
+@pytest.mark.parametrize("N", [45, 225])
+def test_networks_on_the_mixture_end_above_the_floor_of_theorem_6_and_below_the_tangent_model(mixture_runs, N):
+    mixture, risk = ls.GaussianMixture.three_level(450, seed=0), float(mixture_runs["NN", N].risk)
+    floor, lazy = (float(ls.limit(mixture, kind(), rho=N / 450).risk) for kind in (ls.Trained, ls.NeuralTangent))
+    assert floor < risk < (floor + lazy) / 2
 
 
 @pytest.mark.parametrize("N", [45, 225])

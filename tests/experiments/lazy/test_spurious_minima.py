@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lazyscope.experiments.lazy.inclusion import as_network
 from lazyscope.experiments.lazy.spurious_minima import SpuriousDraw, bad
 from lazyscope.training.factored import QuadraticRisk, second_layer
+from lazyscope.weights import tangent_as_network
 
 
 def test_risk_gradient_and_hessian_are_those_of_the_network():
@@ -70,5 +70,5 @@ def test_the_network_of_two_neurons_tends_to_the_derivative():
     """σ = u²: the central difference is exact, 2⟨a, x⟩⟨w, x⟩, up to rounding."""
     rng = np.random.default_rng(2)
     W, A, x = rng.standard_normal((3, 4)), rng.standard_normal((3, 4)), rng.standard_normal(4)
-    V, b = as_network(W, A, 0.1)
+    V, b = tangent_as_network(W, A, 0.1)
     assert V.shape == (6, 4) and (V @ x) ** 2 @ b == pytest.approx(2.0 * np.sum((A @ x) * (W @ x)), rel=1e-12)

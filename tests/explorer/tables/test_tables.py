@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import os
 import pickle
 import signal
 import threading
@@ -265,7 +266,8 @@ def test_the_process_that_reads_is_replaced_when_it_dies_and_ended_when_it_stall
         first.wait()
         assert reader("look", Source("diabetes")).rows == 442
         assert reader._process is not first
-        reader.seconds = 0.0  # the time is over before it has begun
+        reader.seconds = 0.1
+        os.kill(reader._process.pid, signal.SIGSTOP)  # it stalls, however fast the machine is
         with pytest.raises(LazyscopeError, match="process that reads tables ended"):
             reader("look", Source("diabetes"))
     finally:

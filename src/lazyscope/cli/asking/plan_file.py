@@ -9,7 +9,7 @@
     draws = 3                           # with seed
     samples = 500_000                   # that rf is fitted to
 
-    [sgd]                               # what differs from the paper's protocol: steps, batch, step_sizes, decay, test
+    [sgd]                               # what differs from the paper's protocol: steps, batch, step_sizes, decay, …
     steps = 20_000
 
 Tables `[[grid]]` are grids of their own; what stands above them holds for all of them. Particles have a table
@@ -212,7 +212,7 @@ class _Grid:
         if not isinstance(table, dict):
             raise self._wrong(kind.word, f"be a table, [{kind.word}]", repr(table)[:60])
         _check_keys(f"[{kind.word}] of {self.path.name}", table, [field.name for field in fields(kind)])
-        lists = [field.name for field in fields(kind) if isinstance(field.default, tuple)]
+        lists = [field.name for field in fields(kind) if str(field.type).startswith("tuple")]
         whole = {key: _each(table[key]) for key in lists if key in table}
         variants = {key: _each(value) for key, value in table.items() if key not in lists}
         for values in product(*variants.values()):

@@ -19,7 +19,9 @@ from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.verdict import answer, wrong_numbers, wrong_rows
 from lazyscope.limits.flow.saddle import critical_points, gradient, strict_saddle
 from lazyscope.problems import QuadraticTarget
+from lazyscope.regimes import Trained
 from lazyscope.runs.pictures import LOOKS, scale_colour
+from lazyscope.runs.verbs import limit
 from lazyscope.weights import generator
 
 if TYPE_CHECKING:
@@ -106,7 +108,7 @@ def data(preset: SaddlePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
         "closed_form": ("point", [float(at.closed_form or 0.0) for _, at in points]),
     }
     about = {"d": b.size, "width": preset.width, "citations": "ghorbani2019limitations"}
-    floor = float(np.sum(np.sort(b)[: b.size - preset.width] ** 2) / np.sum(b**2))
+    floor = float(limit(problem, Trained(), rho=preset.width / b.size).risk)
     walked = {name: (("descent", "look"), np.array([row[name] for row in rows])) for name in rows[0]}
     return {
         "critical": xr.Dataset(columns, attrs=about | {"floor": floor}),

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope import weights
-from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.limits.mixture import finite_dimension
 from lazyscope.problems import GaussianMixture
 from lazyscope.regimes import FixedWeights, NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.runs.pictures import LOOKS
@@ -137,14 +137,6 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _finite(panel: xr.Dataset, risk: FloatArray) -> FloatArray:
-    """Return what the theorems leave out at finite d: K of R = 1/(1 + K) is too large by a share of at most ‖Δ̃‖²_op.
-
-    For NN it is ½Σδ²/(1 + δ²) exactly, where the limit has ½Σδ², and dR = −R² dK.
-    """
-    return np.asarray(risk * (1.0 - risk) * panel.attrs["largest"] ** 2)
-
-
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return limits and exact risks, and whether they agree, and NN knows Δ̃ alone."""
     lines, far = [], 0.0
@@ -154,7 +146,10 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             at = panel.sel(regime=label)
             pairs = zip(at.limit.values, at.risk.values, strict=True)
             lines.append(f"{label:<34}" + "".join(f"{line:>9.4f} /{dot:>7.4f}" for line, dot in pairs))
-            beyond = np.maximum(np.abs(at.risk.values - at.limit.values) - _finite(panel, at.limit.values), 0.0)
+            beyond = np.maximum(
+                np.abs(at.risk.values - at.limit.values) - finite_dimension(at.limit.values, panel.attrs["largest"]),
+                0.0,
+            )
             far = max(far, float(np.max(beyond / np.maximum(at.stderr.values, 1e-6))))
     stretched_, whitened = (data[name].sel(regime="NN") for name in _TITLES)
     same = float(np.max(np.abs(stretched_.risk - whitened.risk)))

@@ -22,7 +22,7 @@ from lazyscope.experiments.frame.draws import Draw, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits import directions
-from lazyscope.population import projector, random_features
+from lazyscope.population import minimum, projector, random_features
 from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
 from lazyscope.runs.pictures import LOOKS
@@ -59,11 +59,10 @@ class DirectionsDraw(Draw):
     def compute(self) -> Row:
         """Return G_ii and ‖(B − G)u_i‖²/‖B‖², ascending in b_i, the offset's square over 2‖B‖², and the risk."""
         problem, regime = self.problem, _REGIMES[self.regime]
-        d, b, size = problem.d, problem.eigenvalues, 0.5 * problem.energy
+        size = 0.5 * problem.energy
         order, offset = np.argsort(problem.B, kind="stable"), 0.0  # B is diagonal: its eigenvectors are the axes
         if isinstance(regime, Trained):
-            G = np.zeros((d, d))
-            G[order, order] = np.where(np.arange(d) >= d - self.width, b, 0.0)  # Eckart and Young
+            G = minimum.learnt_form(problem, self.width)
         else:
             W = weights.draw(problem, regime, self.width, weights.generator(self.seed, self.number, self.width))
             if isinstance(regime, NeuralTangent):

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.activations import Activation
-from lazyscope.checks import FloatArray
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, exponents, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS
-from lazyscope.weights import generator
+from lazyscope.weights import generator, tangent_as_network
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,26 +31,10 @@ if TYPE_CHECKING:
 
 _INPUTS = 20_000  # on which functions are compared
 _WAYS = {"forward": False, "central": True}
-_ORDERS = {("erf", "forward"): 1.0, ("erf", "central"): 2.0, ("relu", "forward"): 0.5, ("relu", "central"): 0.5}
-"""Powers of ε that the error falls with."""
 _NEAR = 0.1  # of an order, as fitted
 _SMALL = 1e-6  # what the error of a smooth σ must reach, relative to the NT function
 _EPSILON = tuple(10.0 ** np.arange(-14.0, -0.9, 0.5))
 _FITTED = (1e-3, 0.3)  # ε between which orders are fitted: above rounding
-
-
-def as_network(W: FloatArray, A: FloatArray, epsilon: float, central: bool = True) -> tuple[FloatArray, FloatArray]:
-    """Return first and second layer, (2N, d) and (2N,), of a network that tends to the NT function of W and A, (N, d).
-
-    >>> W, A = np.array([[1.0, 0.0]]), np.array([[0.0, 2.0]])
-    >>> V, b = as_network(W, A, 0.01)
-    >>> x = np.array([0.3, 0.4])
-    >>> print(f"{float(np.tanh(V @ x) @ b):.4f} {float(A[0] @ x / np.cosh(0.3) ** 2):.4f}")
-    0.7321 0.7321
-    """
-    ahead, behind = W + epsilon * A, W - epsilon * A if central else W
-    weight = 1.0 / (2.0 * epsilon if central else epsilon)
-    return np.concatenate([ahead, behind]), np.repeat([weight, -weight], len(W))
 
 
 @dataclass(frozen=True)
@@ -76,7 +60,7 @@ class InclusionDraw(Draw):
         errors = np.empty((len(_WAYS), len(self.epsilon)))
         for i, central in enumerate(_WAYS.values()):
             for j, epsilon in enumerate(self.epsilon):
-                V, b = as_network(W, A, epsilon, central)
+                V, b = tangent_as_network(W, A, epsilon, central)
                 errors[i, j] = np.sqrt(np.mean((sigma(X @ V.T) @ b - tangent) ** 2))
         return {"error": errors / np.sqrt(np.mean(tangent**2))}
 
@@ -99,7 +83,7 @@ PRESETS = {
 
 def work(preset: InclusionPreset) -> list[InclusionDraw]:
     """Return every NT function."""
-    names = dict.fromkeys(name for name, _ in _ORDERS)
+    names = dict.fromkeys(name for name, _ in declared.INCLUSION)
     return [
         InclusionDraw(name, preset.d, preset.width, preset.epsilon, number)
         for name in names
@@ -111,7 +95,7 @@ def data(preset: InclusionPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     """Return mean errors against ε, their orders, and the smallest."""
     import xarray as xr
 
-    names, epsilon = list(dict.fromkeys(name for name, _ in _ORDERS)), np.array(preset.epsilon)
+    names, epsilon = list(dict.fromkeys(name for name, _ in declared.INCLUSION)), np.array(preset.epsilon)
     errors = np.array([row["error"] for row in rows]).reshape(len(names), preset.draws, len(_WAYS), len(epsilon))
     mean, stderr = over_draws(errors, axis=1)
     dims = ("activation", "way")
@@ -155,7 +139,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     panel = data["error"]
     lines = [f"{'σ':>6}{'way':>10}{'order in ε':>18}{'expected':>10}{'smallest error':>17}"]
     wrong = []
-    for (name, way), expected in _ORDERS.items():
+    for (name, way), expected in declared.INCLUSION.items():
         at = panel.sel(activation=name, way=way)
         order, error, smallest = float(at.order), float(at.order_stderr), float(at.smallest)
         lines.append(f"{name:>6}{way:>10}{f'{order:.2f} ± {error:.2f}':>18}{expected:>10g}{smallest:>17.1e}")

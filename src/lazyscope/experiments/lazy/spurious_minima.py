@@ -23,7 +23,7 @@ from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import LOOKS
-from lazyscope.training.factored import QuadraticRisk, second_layer
+from lazyscope.training.factored import QuadraticRisk, enough_neurons, second_layer
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -60,9 +60,7 @@ class SpuriousDraw(Draw):
     @property
     def bound(self) -> int:
         """The N from which there are no spurious minima."""
-        if self.both:
-            return 2 * self.d
-        return self.d if self.data == "trap" else min(self.d, int(np.ceil(sqrt(2.0 * self.samples))))
+        return enough_neurons(self.d, self.both, None if self.data == "trap" else self.samples)
 
     def compute(self) -> Row:
         """Descend from `starts` random starts and, on the trap, from as many near its minimum."""

@@ -16,11 +16,11 @@ from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.verdict import answer, wrong_work
 from lazyscope.experiments.sizes.judged import judgement, scores
 from lazyscope.limits.spectral.power_laws import PowerLaw
-from lazyscope.numerics.ridge import ridge_path
 from lazyscope.problems import SpectralTarget
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
+from lazyscope.training.linear.gaussian import gaussian_risk
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,11 +37,7 @@ _CITED = "defilippis2024dimension,cui2021generalization"
 
 @dataclass(frozen=True)
 class ScalingDraw(Draw):
-    """Ridge regression on N random combinations of `terms` Gaussian eigenfunctions with the eigenvalues of a power law.
-
-    φ_j(x) = Σ_i √ξ_i w_{ji}g_i(x), w and g standard normal, target Σ_i β_ig_i: the risk over all x is
-    |β − N^{−½} diag(√ξ)Wᵀa|².
-    """
+    """Ridge regression on N random combinations of Gaussian eigenfunctions, whose eigenvalues are a power law."""
 
     a: float
     r: float
@@ -63,14 +59,9 @@ class ScalingDraw(Draw):
 
     def compute(self) -> Row:
         """Draw, fit, and return the risk: 2nN·terms flops and a decomposition of min(n, N)³."""
-        N, n, target = self.width, self.samples, self.target
-        key = (self.number, N, n)
+        key = (self.number, self.width, self.samples)
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
-        W = rng.standard_normal((N, self.terms)) * np.sqrt(target.eigenvalues)
-        G, beta = rng.standard_normal((n, self.terms)), np.sqrt(target.energies)
-        y = G @ beta + self.noise * rng.standard_normal(n)
-        coefficients, _ = ridge_path(G @ W.T, y[:, None], [N * self.ridge])
-        return {"risk": np.asarray(np.sum((beta - W.T @ coefficients[:, 0, 0]) ** 2))}
+        return {"risk": np.asarray(gaussian_risk(self.target, self.width, self.samples, self.ridge, rng))}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,15 @@ from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter
-from lazyscope.evidence.claim import Claim, Example, exponential_quantiles, nonlinear_features, of_run, three_levels
+from lazyscope.evidence.claim import (
+    Claim,
+    Example,
+    exponential_quantiles,
+    nonlinear_features,
+    of_run,
+    three_levels,
+    weights_exist,
+)
 from lazyscope.evidence.run import Run
 from lazyscope.numerics.blas import threads_for
 from lazyscope.numerics.normals import Float32
@@ -137,6 +145,7 @@ def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
         compute=of_run(risk),
         example=example,
         covers=nonlinear_features,
+        assumes=weights_exist,
         finite_size=finite_size,
     )
 

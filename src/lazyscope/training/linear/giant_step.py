@@ -96,6 +96,7 @@ CLAIMS = (
         reduce=averaged,
         compute=of_run(risks),
         example=lambda d: (MultiIndex(d, "relu"), GiantStep("erf", samples=4 * d)),
+        assumes=lambda problem, regime: bool(np.isfinite(regime.samples)),
         scale_free=False,
     ),
 )

@@ -79,11 +79,16 @@ def neural_tangent(problem: HarmonicTarget, regime: NeuralTangent, run: Run) -> 
 
 def linear_tangent(problem: LinearTarget, regime: NeuralTangent, run: Run) -> dict[str, FloatArray]:
     """The tangent model on a linear target in run.d dimensions: that of degree 1."""
-    if problem.nonlinear or problem.inputs != "sphere" or regime.weights is not None:
+    if not _is_harmonic(problem, regime):
         got = f"F⋆ = {problem.nonlinear:g}, {problem.inputs} inputs{', other weights' * (regime.weights is not None)}"
         must = "F⋆ = 0, x on the sphere ‖x‖ = √d, w on the unit sphere"
         raise NoTheorem.of("Simulation of the tangent model on a LinearTarget", must, got, "Use a HarmonicTarget.")
     return neural_tangent(HarmonicTarget(run.d, np.array([0.0, problem.signal**2]), problem.noise), regime, run)
+
+
+def _is_harmonic(problem: LinearTarget, regime: NeuralTangent) -> bool:
+    """Whether the target is the first harmonic on the sphere, and weights are isotropic."""
+    return not problem.nonlinear and problem.inputs == "sphere" and regime.weights is None
 
 
 def _generator(run: Run, N: int, n: int) -> np.random.Generator:
@@ -138,5 +143,6 @@ CLAIMS = (
         reduce=averaged,
         compute=of_run(linear_tangent),
         example=lambda d: (LinearTarget(noise=0.5), NeuralTangent("relu")),
+        assumes=_is_harmonic,
     ),
 )

@@ -152,6 +152,7 @@ def _claim(regime: type[Regime], features: str, training: Any, example: Any) -> 
         tolerance=TOLERANCE,
         example=example,
         method="margin",
+        assumes=lambda problem, regime: getattr(regime, "weights", None) is None,
     )
 
 

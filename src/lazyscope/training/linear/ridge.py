@@ -150,5 +150,6 @@ CLAIMS = (
         reduce=averaged,
         compute=of_run(risks),
         example=lambda d: (LinearTarget(noise=0.5), RandomFeatures("relu")),
+        assumes=lambda problem, regime: regime.weights is None,
     ),
 )

@@ -96,6 +96,7 @@ def _claim(problem: type[Problem], example: Any, measured: str) -> Claim:
         reduce=traced,
         compute=of_run(risks),
         example=lambda d: (example(d), MeanField()),
+        assumes=lambda problem, regime: getattr(problem, "Sigma", None) is None,
     )
 
 

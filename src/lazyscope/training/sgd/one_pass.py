@@ -52,19 +52,22 @@ class Trace:
 
 
 def train(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Trace:
-    """Train all models of a pack on one stream."""
+    """Train all models of a pack on one stream: all step sizes of the first width, then those of the next."""
+    halvings = {max(1, round(share * protocol.steps)) for share in protocol.halving or ()}
     points = np.unique(np.geomspace(1, protocol.steps, _POINTS).astype(int))
     trace: list[FloatArray] = []
     test = draw_test(law, protocol.test, rng)
     alone = protocol.batch == 1 and single.serves(pack)
     many = (done for done, _ in walk(law, (pack,), protocol, rng))
-    steps = single.walk(law, pack, protocol, rng, points) if alone else many
+    steps = single.walk(law, pack, protocol, rng, np.union1d(points, [*halvings])) if alone else many
     # a model may overflow between two looks at it
     with np.errstate(over="ignore", invalid="ignore"), threads_for(law.d * protocol.batch * pack.state.shape[1]):
         for done in steps:
             if alone or done % _LOOK == 1:
                 report(done, 0, f"step {done:,} of {protocol.steps:,}")
                 _bury(pack, ~pack.healthy())
+            if done in halvings:
+                give_up_half(pack, risks_now(law, pack, *test), len(protocol.step_sizes))
             if done == points[len(trace)]:
                 trace.append(risks_now(law, pack, *test))
         tested = _tested(law, pack, *draw_test(law, protocol.test, rng))
@@ -79,6 +82,18 @@ def risks_now(law: Law, pack: Pack, X: Float32, y: Float32) -> FloatArray:
         risks = _tested(law, pack, X, y)
     _bury(pack, ~(risks < _HOPELESS))
     return np.where(pack.alive, risks, np.inf)
+
+
+def give_up_half(pack: Pack, risks: FloatArray, sizes: int) -> None:
+    """Bury, of the models that are left of every `sizes` consecutive ones, the half with the higher risk.
+
+    An odd number leaves the larger half: 6 step sizes become 3, then 2, then 1.
+    """
+    for first in range(0, len(pack), sizes):
+        group = first + np.argsort(risks[first : first + sizes], kind="stable")
+        left = group[pack.alive[group]]
+        for m in left[-(-len(left) // 2) :]:
+            pack.bury(int(m))
 
 
 def _bury(pack: Pack, lost: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:

@@ -26,7 +26,7 @@ from lazyscope.activations import Activation
 from lazyscope.activations.derivatives import require_smooth
 from lazyscope.checks import FloatArray, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.numerics.quadrature import MAX_DEGREE, hermite_functions, root_density
+from lazyscope.numerics.quadrature import MAX_DEGREE, gaussian_nodes, hermite_functions, root_density
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.signs import flipped, random_signs
@@ -167,3 +167,16 @@ def expected_norm(terms: Sequence[Monomial], sigma: Activation, Bx: float) -> fl
 def norm_bound(terms: Sequence[Monomial], Bx: float, delta: float) -> float:
     """Return Theorem 7's bound on ‖W⋆‖⁴_{2,4}, of a sum by the triangle inequality, δ shared evenly."""
     return sum(sqrt(sqrt(term.bound(Bx, delta / len(terms)))) for term in terms) ** 4
+
+
+def neuron_length(problem: SparseParity | RidgeMonomial, sigma: Activation, m: int) -> float:
+    """Return ‖w‖ at which m/2 neurons of one sign, all alike, have the target's size: (√m/2) E σ(‖w‖g) = rms of f⋆."""
+    g, weights = gaussian_nodes(sigma.kinks, 1.0, 4)
+    mean = float(np.sum(weights * sigma(g) * root_density(g)))
+    size = 1.0
+    if isinstance(problem, RidgeMonomial):
+        moments = np.sum(weights * (g * np.linalg.norm(problem.direction)) ** (2 * problem.degree) * root_density(g))
+        size = abs(problem.alpha) * sqrt(float(moments))
+    degree = sigma.degree
+    assert degree is not None
+    return float((2.0 * size / (sqrt(m) * mean)) ** (1.0 / degree))

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from lazyscope.activations.derivatives import smoothness
 from lazyscope.checks import FloatArray, fits_in_memory
-from lazyscope.errors import NotConverged
+from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.evidence.claim import Claim, of_run
 from lazyscope.evidence.run import Run
 from lazyscope.problems import RidgeMonomial, SparseParity
@@ -114,6 +115,15 @@ _EXAMPLES: dict[type[Regime], Network] = {
 }
 
 
+def _smooth(problem: Problem, regime: Network) -> bool:
+    """Whether σ has the derivatives that the model takes: one for NT, `order` for a Taylor model."""
+    order = getattr(regime, "order", 1 if isinstance(regime, NeuralTangent) else 0)
+    try:
+        return smoothness(regime.activation) >= order
+    except InvalidParameter:  # a callable, which tells its values only
+        return False
+
+
 def _claim(problem: type[Problem], regime: type[Regime]) -> Claim:
     parity = problem is SparseParity
     return Claim(
@@ -133,6 +143,7 @@ def _claim(problem: type[Problem], regime: type[Regime]) -> Claim:
         compute=of_run(risk),
         example=lambda d: (SparseParity(d) if parity else RidgeMonomial(d, 3, alpha=0.5), _EXAMPLES[regime]),
         covers=_isotropic,
+        assumes=_smooth,
     )
 
 

@@ -7,10 +7,9 @@ import pytest
 from scipy.optimize import minimize
 
 import lazyscope as ls
-
-# private: the report keeps their mean alone
-from lazyscope.experiments.beyond.generalisation.numbers import _suprema, generalisation, operator_size
+from lazyscope.experiments.beyond.generalisation.numbers import generalisation
 from lazyscope.problems.inputs import draw_inputs
+from lazyscope.training.taylor.complexity import operator_size, suprema
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.signs import norm_24
 
@@ -22,7 +21,7 @@ def test_the_supremum_equals_what_a_search_finds():
     X = draw_inputs("sphere", n, d, rng)
     model = TaylorModel.symmetric(m, d, "relu3", rng, Bx=d**0.5)
     s = np.where(rng.random(n) < 0.5, -1.0, 1.0)
-    supremum, operator, frobenius = _suprema(model, X, s)
+    supremum, operator, frobenius = suprema(model, X, s)
 
     def loss(flat):
         W = flat.reshape(m, d)

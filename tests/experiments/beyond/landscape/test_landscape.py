@@ -12,11 +12,10 @@ from lazyscope.experiments.beyond.landscape import POINTS, DescentDraw, Landscap
 from lazyscope.numerics.losses import LOSSES
 from lazyscope.training.taylor.construction import express, monomials
 from lazyscope.training.taylor.descent import Descent, descend, settle
-from lazyscope.training.taylor.landscape import COROLLARY_3, clean_error, landscape
+from lazyscope.training.taylor.landscape import COROLLARY_3, certificate, clean_error, landscape, stationarity
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import Risk
 from lazyscope.training.taylor.signs import flipped, norm_24, random_signs, regularizer_over_signs
-from lazyscope.training.taylor.stationarity import certificate, stationarity
 
 
 def case(m=6, d=3, n=9, seed=0, loss="logistic", sigma="relu3", orders=2):

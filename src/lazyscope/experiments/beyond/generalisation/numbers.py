@@ -1,21 +1,13 @@
 """Generalisation: what Lemma 5 and Theorem 6 of Bai & Lee (2019) say of a data set, with every size measured.
 
-For f^Q_W with ‖W‖_{2,4} ≤ B_w, signs s_i = ±1 and A_r = (1/n) Σ_i s_i c₂(w_{0,r}·x_i) x_i x_iᵀ, c₂ = σ″/2,
-
-    sup_W (1/n) Σ_i s_i f^Q_W(x_i) = B_w² √( (1/m) Σ_r λ_max(a_r A_r)₊² )  ≤  B_w² max_r ‖A_r‖_op:
-
-the supremum has a closed form, as ‖w_r‖² are weights in an ℓ₂ ball. Its mean over s is the Rademacher complexity.
-Lemma 5 bounds that of the losses by 2B_w² E max_r ‖A_r‖_op + 1/√n; matrix concentration (Lemma 8) bounds this once
-more, and leads to Theorem 6's main term B_x² B_w² M_{x,op}/√n with
-
-    M_{x,op} = ‖(1/n) Σ x_i x_iᵀ‖_op^{1/2}/B_x,   between 1/√d (isotropic inputs, n ≫ d) and 1:
-
-the operator norm sees the directions of the inputs where the Frobenius norm, as of a kernel, sees their length alone.
+Lemma 5 bounds the Rademacher complexity of the losses by 2B_w² E max_r ‖A_r‖_op + 1/√n, with the A_r of
+`training.taylor.complexity`; matrix concentration (Lemma 8) bounds this once more, and leads to Theorem 6's main
+term B_x² B_w² M_{x,op}/√n. The operator norm sees the directions of the inputs where the Frobenius norm, as of a
+kernel, sees their length alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
 from typing import ClassVar
@@ -23,15 +15,14 @@ from typing import ClassVar
 import numpy as np
 
 from lazyscope.activations import Activation, as_activation
-from lazyscope.activations.derivatives import require_smooth, taylor_coefficients
+from lazyscope.activations.derivatives import require_smooth
 from lazyscope.checks import FloatArray, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.limits import declared
+from lazyscope.training.taylor.complexity import operator_size, second_moment, suprema
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import on_sphere
 from lazyscope.weights import generator
-
-_ENTRIES = 1 << 22  # of a block of neurons × samples × inputs: 32 MB
 
 
 @dataclass(frozen=True)
@@ -66,15 +57,6 @@ class Generalisation:
             f"M_op = {self.M_op:.3f} (1/√d = {1 / sqrt(self.d):.3f}), complexity {self.complexity:.3g}, "
             f"Lemma 5 {self.lemma5:.3g}, with Frobenius norms {self.frobenius:.3g}, Theorem 6 {self.theorem6:.3g}"
         )
-
-
-def operator_size(X: FloatArray, Bx: float) -> float:
-    """M_{x,op} of one data set.
-
-    >>> operator_size(np.eye(4), 1.0), operator_size(np.ones((4, 1)), 1.0)
-    (0.5, 1.0)
-    """
-    return float(np.linalg.norm(X, 2)) / sqrt(len(X)) / Bx
 
 
 def generalisation(
@@ -120,7 +102,7 @@ def generalisation(
     rng = generator(seed, 0, whole_number(width, "generalisation", "width"))
     model = TaylorModel.symmetric(width, X.shape[1], sigma, rng, Bx=Bx)
     draws = np.where(rng.random((signs, len(X))) < 0.5, -1.0, 1.0)
-    sizes = np.array([_suprema(model, X, s) for s in draws])  # (signs, [complexity, operator, Frobenius])
+    sizes = np.array([suprema(model, X, s) for s in draws])  # (signs, [complexity, operator, Frobenius])
     mean, stderr = Bw**2 * sizes.mean(axis=0), Bw**2 * sizes.std(axis=0, ddof=1) / sqrt(signs)
     n, d, M_op, rest = len(X), X.shape[1], operator_size(X, Bx), 1.0 / sqrt(len(X))
     return Generalisation(
@@ -135,34 +117,6 @@ def generalisation(
         lemma5=2.0 * float(mean[1]) + rest,
         lemma5_stderr=2.0 * float(stderr[1]),
         frobenius=2.0 * float(mean[2]) + rest,
-        concentration=2.0 * Bw**2 * _concentration(model, X) + rest,
+        concentration=2.0 * Bw**2 * declared.matrix_concentration(model.m, d, second_moment(model, X)) + rest,
         theorem6=declared.generalisation(Bx, Bw, M_op, n),
     )
-
-
-def _matrices(model: TaylorModel, X: FloatArray, s: FloatArray, power: int) -> Iterator[FloatArray]:
-    """Yield (1/n) Σ_i s_i c₂(w_{0,r}·x_i)^power x_i x_iᵀ for the neurons of one half, in blocks; both halves agree."""
-    half, (n, d) = model.W0[: model.m // 2], X.shape
-    size = max(1, _ENTRIES // (n * d))
-    for start in range(0, len(half), size):
-        g = taylor_coefficients(model.sigma, half[start : start + size] @ X.T, 2)[2] ** power * (s / n)
-        yield (g[:, :, None] * X).transpose(0, 2, 1) @ X
-
-
-def _suprema(model: TaylorModel, X: FloatArray, s: FloatArray) -> tuple[float, float, float]:
-    """√(mean λ₊²), max ‖A_r‖_op and max ‖A_r‖_F for one draw of signs, at B_w = 1."""
-    squares, largest, frobenius = 0.0, 0.0, 0.0
-    for A in _matrices(model, X, s, 1):
-        values = np.linalg.eigvalsh(A)
-        up, down = np.maximum(values[:, -1], 0.0), np.maximum(-values[:, 0], 0.0)  # a_r = +1 and −1
-        squares += float(np.sum(up**2) + np.sum(down**2))
-        largest = max(largest, float(np.max(np.abs(values))))
-        frobenius = max(frobenius, float(np.max(np.linalg.norm(values, axis=1))))
-    return sqrt(squares / model.m), largest, frobenius
-
-
-def _concentration(model: TaylorModel, X: FloatArray) -> float:
-    """Lemma 8's bound on E_s max_r ‖A_r‖, where E A_r² = (B_x²/n²) Σ_i c₂² x_i x_iᵀ."""
-    weights = np.full(len(X), model.Bx**2 / len(X))
-    largest = max(float(np.linalg.eigvalsh(A)[:, -1].max()) for A in _matrices(model, X, weights, 2))
-    return declared.matrix_concentration(model.m, model.d, largest)

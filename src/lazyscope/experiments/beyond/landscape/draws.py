@@ -20,11 +20,10 @@ from lazyscope.experiments.frame.draws import Draw, exponents, provenance, table
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.training.taylor.construction import express, monomials
 from lazyscope.training.taylor.descent import Descent, descend
-from lazyscope.training.taylor.landscape import Inequality, clean_error, landscape
+from lazyscope.training.taylor.landscape import Inequality, certificate, clean_error, landscape, stationarity
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import Risk
 from lazyscope.training.taylor.signs import norm_24, random_signs
-from lazyscope.training.taylor.stationarity import certificate, stationarity
 from lazyscope.weights import generator
 
 if TYPE_CHECKING:

@@ -15,9 +15,11 @@ import numpy as np
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
+from lazyscope.limits import declared
 from lazyscope.limits.spectral.few_directions import CLAIMS
 from lazyscope.numerics.krylov import kernel_ridge
 from lazyscope.numerics.ridge import ridge_path
+from lazyscope.population.infinite_width import fourier_kernel
 from lazyscope.problems import MultiIndex
 from lazyscope.protocols import SGD
 from lazyscope.regimes import GiantStep, NeuralTangent, RandomFeatures
@@ -52,23 +54,6 @@ def activation_for(problem: MultiIndex, learner: str) -> str:
     return ("erf2" if odd else "softplus") if learner == "giant step" else ("sin" if odd else "cos")
 
 
-def fourier_kernel(sigma: str, tangent: bool, X: FloatArray, Z: FloatArray) -> FloatArray:
-    """E_w[σ(w·x)σ(w·z)] for σ = cos or sin and w ~ N(0, I/d), or ⟨x, z⟩/d times that of σ′ (up to a sign the other).
-
-    cos: ½(e^{−‖x−z‖²/2d} + e^{−‖x+z‖²/2d}), and sin with a minus.
-
-    >>> fourier_kernel("cos", False, np.zeros((1, 2)), np.ones((1, 2))).round(6)  # e^{−½}
-    array([[0.606531]])
-    """
-    if sigma not in ("sin", "cos"):
-        must = "be sin or cos for the learners kernel and NT, whose kernels are closed forms"
-        raise InvalidParameter.of("sample_complexity", "activation", must, repr(sigma), "The others take any.")
-    even = (sigma == "cos") != tangent
-    inner = X @ (Z.T / X.shape[1])
-    squares = np.exp(-0.5 * np.mean(X * X, axis=1)[:, None]) * np.exp(-0.5 * np.mean(Z * Z, axis=1))
-    return np.asarray(squares * (np.cosh(inner) if even else np.sinh(inner)) * (inner if tangent else 1.0))
-
-
 def sampled(problem: MultiIndex, n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
     """Return n inputs, (n, d), and their labels."""
     X, y = draw(law_of(problem), n, rng)
@@ -93,6 +78,9 @@ def predicted(
         Phi = sigma(X @ W.T)
         a, _ = ridge_path(Phi, y[:, None], [ridge * len(W) * float(np.mean(Phi**2)) for ridge in _RIDGES])
         return np.asarray((sigma(X_test @ W.T) @ a[:, :, 0]).T)
+    if sigma.name not in ("sin", "cos"):
+        must = "be sin or cos for the learners kernel and NT, whose kernels are closed forms"
+        raise InvalidParameter.of("sample_complexity", "activation", must, repr(sigma.name), "The others take any.")
     K = fourier_kernel(sigma.name, learner == "NT", X, X)
     fits = kernel_ridge(K, y, [ridge * float(np.mean(np.diagonal(K))) for ridge in _RIDGES], tolerance=1e-8)
     parts = np.array_split(X_test, max(1, len(X_test) // 2000))  # not all of the kernel at once
@@ -144,26 +132,6 @@ def neuron_of(problem: MultiIndex) -> Activation:
     raise InvalidParameter.of("sample_complexity", "problems", must, str(problem).split(",")[0])
 
 
-# -- theory ------------------------------------------------------------------------------------------------------------
-
-
-def exponent_in_theory(problem: MultiIndex, learner: str, level: float) -> float:
-    """Return the exponent of d that theory has for a learner; powers of log d are left out.
-
-    Lazy methods pay for the degree up to which they need the target, SGD max(leap − 1, 1) (Ben Arous et al. 2021, Abbe
-    et al. 2023). A giant step finds the directions of the linear part at n ~ d (Ba et al. 2022); ∞ where there is none.
-
-    >>> [exponent_in_theory(MultiIndex(9, "he3"), name, 0.5) for name in ("kernel", "SGD", "giant step")]
-    [3.0, 2.0, inf]
-    """
-    if learner == "SGD":
-        return float(max(problem.leap - 1, 1))
-    if learner == "giant step":
-        return 1.0 if problem.information_exponent == 1 else np.inf
-    beyond = 1.0 - np.cumsum(problem.energies) / problem.energy
-    return float(np.argmax(beyond < level))
-
-
 def needed_in_theory(problem: MultiIndex, learner: str, level: float, sigma: Activation | str) -> float:
     """Return the n at which the deterministic equivalent of a lazy learner has the risk `level`, at the best ridge.
 
@@ -184,5 +152,5 @@ def needed_in_theory(problem: MultiIndex, learner: str, level: float, sigma: Act
         risk = Run("limit", problem, regime, sizes, "ridge", known=claim).compute()["risk"]
         return float(np.log(np.min(risk) / level))
 
-    low, high = np.log(2.0), np.log(problem.d) * (exponent_in_theory(problem, learner, level) + 2.0)
+    low, high = np.log(2.0), np.log(problem.d) * (declared.few_direction_samples(problem, learner, level) + 2.0)
     return float(np.exp(brentq(above, low, high, xtol=1e-6))) if above(high) < 0.0 < above(low) else np.inf

@@ -18,10 +18,9 @@ from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.numerics.hard_margin import kernel_margin
 from lazyscope.numerics.krylov import kernel_ridge
-from lazyscope.numerics.quadrature import gaussian_nodes, root_density
 from lazyscope.population.infinite_width import InfiniteWidthKernel
 from lazyscope.problems import RidgeMonomial, SparseParity
-from lazyscope.training.taylor.construction import express, monomials
+from lazyscope.training.taylor.construction import express, monomials, neuron_length
 from lazyscope.training.taylor.descent import descend
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import Risk
@@ -82,7 +81,7 @@ def _trained(
 ) -> FloatArray:
     drawn = TaylorModel.symmetric(m, problem.d, SIGMA, rng, Bx=problem.Bx, dtype=np.float32)
     model = TaylorModel(np.zeros_like(drawn.W0), drawn.a, SIGMA, problem.Bx)
-    length = _neuron(problem, m)
+    length = neuron_length(problem, SIGMA, m)
     loss = _loss(problem)
     risk = Risk(model, X, y, loss, orders=None, lam=LAMBDA[loss] / (m * length**4) ** 2)
     return model.network(descend(risk, sqrt(m) * length, rng), X_test)[None]
@@ -125,16 +124,3 @@ def _risk(
     loss = _loss(problem)
     risk = Risk(model, X, y, loss, orders, LAMBDA[loss] / norm_24(W_star) ** 8)
     return risk, float(np.linalg.norm(W_star))
-
-
-def _neuron(problem: Target, m: int) -> float:
-    """‖w‖ at which m/2 neurons of one direction and sign have the target's size: (√m/2) E σ(‖w‖g) = rms of f⋆."""
-    g, weights = gaussian_nodes(SIGMA.kinks, 1.0, 4)
-    mean = float(np.sum(weights * SIGMA(g) * root_density(g)))
-    size = 1.0
-    if isinstance(problem, RidgeMonomial):
-        moments = np.sum(weights * (g * np.linalg.norm(problem.direction)) ** (2 * problem.degree) * root_density(g))
-        size = abs(problem.alpha) * sqrt(float(moments))
-    degree = SIGMA.degree
-    assert degree is not None
-    return float((2.0 * size / (sqrt(m) * mean)) ** (1.0 / degree))

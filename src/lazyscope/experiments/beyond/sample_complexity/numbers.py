@@ -25,6 +25,7 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.beyond.sample_complexity import feature_learners
 from lazyscope.experiments.beyond.sample_complexity.learners import KERNELS, LEARNERS, error
 from lazyscope.experiments.frame.draws import Draw, computed, provenance
+from lazyscope.limits import declared
 from lazyscope.problems import MultiIndex, RidgeMonomial, SparseParity
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class SampleComplexityDraw(Draw):
         """A rough cost, used to start long tasks first: kernels see d² samples, networks d."""
         d = self.problem.d
         if isinstance(self.problem, MultiIndex):
-            degree = feature_learners.exponent_in_theory(self.problem, self.learner, self.level)
+            degree = declared.few_direction_samples(self.problem, self.learner, self.level)
             return int(d ** min(2.0 * degree if self.learner in feature_learners.LAZY else degree + 1.0, 8.0))
         return d**4 if self.learner in KERNELS else 500 * d**2
 
@@ -261,7 +262,7 @@ def in_theory(plan: Sequence[SampleComplexityDraw], learners: list[str], dimensi
     for draw in {(draw.learner, draw.problem.d): draw for draw in plan}.values():
         assert isinstance(draw.problem, MultiIndex)
         i = learners.index(draw.learner)
-        exponents[i] = feature_learners.exponent_in_theory(draw.problem, draw.learner, draw.level)
+        exponents[i] = declared.few_direction_samples(draw.problem, draw.learner, draw.level)
         if draw.learner in feature_learners.LAZY:
             n = feature_learners.needed_in_theory(draw.problem, draw.learner, draw.level, draw.sigma)
             theory[i, dimensions.index(draw.problem.d)] = n

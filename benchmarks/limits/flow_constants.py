@@ -1,6 +1,6 @@
 """What each constant of the flow solver does: its curves with half and with twice of it.
 
-`python -m benchmarks.flow_constants` prints the table of docs/flow-algorithm.md, in some minutes. A cell has the
+`python -m benchmarks.limits.flow_constants` prints the table of docs/flow-algorithm.md, in some minutes. A cell has the
 largest error of the normalised risk, in units of the tolerance 10⁻⁴, and the number of matrices K, over two curves.
 """
 

@@ -176,7 +176,7 @@ def particles_against_torch(rounds: int = 5) -> Iterable[Figure]:
     """A step of particle descent, 4096 samples, ReLU, float32, all cores: ours and PyTorch's, in turn."""
     if find_spec("torch") is None:
         raise SystemExit("The peer of this benchmark is PyTorch. Install it: pip install 'lazyscope[torch]'")
-    code = "from benchmarks.flow import report_steps; report_steps({!r})"
+    code = "from benchmarks.limits.flow import report_steps; report_steps({!r})"
     taken = [{side: json.loads(run_python(code.format(side))) for side in ("engine", "torch")} for _ in range(rounds)]
     for name in PARTICLES:
         ours, theirs = (median(one[side][name] for one in taken) for side in ("engine", "torch"))
