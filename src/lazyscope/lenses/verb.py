@@ -21,8 +21,8 @@ def lens(subject: Any, x: Any = None, y: Any = None, **options: Any) -> Any:
     - `lens("diabetes")`, "digits" and "breast_cancer" do so on data that ship with scikit-learn.
     - `lens(model, x, y)` watches a PyTorch module, a Keras model on PyTorch or JAX, or a JAX function with parameters,
       `lens((f, params), x, y)`, along training: call the result to look. Made after training it needs the parameters
-      of the start, `initial`. Options: `test=(x, y)`, `loss`, `orders` of Taylor models, and `chunk`, the rows whose
-      Jacobian is in memory at once.
+      of the start, `initial`. Options: `test=(x, y)`, `loss`, `orders` of Taylor models, `directions` of random ones
+      for the tangent kernel, and `chunk`, the rows whose Jacobian is in memory at once.
 
     The result has a `verdict`, a `dataset`, and `save("report.html")`.
 

@@ -44,7 +44,7 @@ class Table:
     def __str__(self) -> str:
         n, d = self.X.shape
         what = f"{len(np.unique(self.y))} classes" if self.task == "classification" else "a number"
-        return f"{self.name}: {n:,} rows, {d} columns, target {self.target} ({what})"
+        return f"{self.name}: {n:,} rows, {d} column{'s' * (d != 1)}, target {self.target} ({what})"
 
 
 def read(path: str | Path) -> pd.DataFrame:
