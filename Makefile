@@ -56,8 +56,8 @@ lint: $(DEV)
 	$(BIN)/ruff format --check .
 types: $(DEV)
 	$(BIN)/mypy
-validate: $(DEV)  ## the slow validations (minutes)
-	$(BIN)/python -m pytest -m slow --durations=0 --durations-min=1
+validate: $(DEV)  ## the slow validations, summed up in tests/validation/results/summary.json; VALIDATE=name runs some
+	$(BIN)/python -m pytest -m slow -p tests.validation.summary $(if $(VALIDATE),-k $(VALIDATE)) --durations=0 --durations-min=1
 package: $(DEV)  ## wheel and sdist in dist/, each tried in an empty environment
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist

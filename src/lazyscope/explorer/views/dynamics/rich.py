@@ -90,6 +90,7 @@ def lines(state: RichState) -> dict[str, Any]:
     band = (mean - _SURE * stderr, mean + _SURE * stderr)
     picture.line("end of training", "risk", grid.values, mean, claim, band=band)
     _floors(picture, problem, N, list(_ENDS))
+    picture.note("NT, NN", "Dotted for d → ∞; the line has this d and these weights, so that it may end beside them.")
     picture.mark(state.scale, "your α")
     one = f"ls.exact(problem, ls.Trained(alpha=a), width={N}, draws={_RUNS}, seed={state.seed}).risk"
     python = ["import numpy as np", "import lazyscope as ls", "", *here.python, f"alpha = {grid.python}"]
