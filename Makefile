@@ -48,9 +48,9 @@ $(PEERS): $(DEV)
 demo: $(CORE)  ## Figure 1 at d = 100, with simulated dots (two minutes): table, picture and numbers in out/
 	$(BIN)/lazyscope figure fig1 --preset quick --out out
 # One thread a worker, BLAS and PyTorch: pytest already runs a worker on every core, and threads that wait for one another
-# spin. Groups and their order: tests/conftest.py.
+# spin. What runs together and what first: tests/conftest.py.
 test: lint types browser  ## lint, types and tests
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder --quiet
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --quiet
 lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
