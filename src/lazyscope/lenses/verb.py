@@ -21,8 +21,8 @@ def lens(subject: Any, x: Any = None, y: Any = None, **options: Any) -> Any:
     - `lens("diabetes")`, "digits" and "breast_cancer" do so on data that ship with scikit-learn.
     - `lens(model, x, y)` watches a PyTorch module, a Keras model on PyTorch or JAX, or a JAX function with parameters,
       `lens((f, params), x, y)`, along training: call the result to look. Made after training it needs the parameters
-      of the start, `initial`. Options: `test=(x, y)`, `loss`, `orders` of Taylor models, and `chunk`, the rows whose
-      Jacobian is in memory at once.
+      of the start, `initial`. Options: `test=(x, y)`, `loss`, `orders` of Taylor models, `directions` of random ones
+      for the tangent kernel, and `chunk`, the rows whose Jacobian is in memory at once.
 
     The result has a `verdict`, a `dataset`, and `save("report.html")`.
 
@@ -90,8 +90,7 @@ def _data(subject: Any, x: Any, y: Any, options: dict[str, Any]) -> DataLens:
         must = "be a file, a pandas frame, (X, y), or a network with its data"
         raise InvalidParameter.of("lens", "subject", must, f"a {type(subject).__name__}")
     if target is None:
-        known = ", ".join(map(str, list(frame.columns)[:12]))
-        raise InvalidParameter.of("lens", "target", f"name the column to predict: {known}", None)
+        raise InvalidParameter.of("lens", "target", f"name the column to predict: {table.columns(frame)}", None)
     return data_lens(table.describe(frame, target, task=task, drop=tuple(drop or ()), name=name), **options)
 
 

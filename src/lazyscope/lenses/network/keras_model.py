@@ -13,7 +13,6 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
-from lazyscope.lenses.network.differentiable import Differentiable
 from lazyscope.lenses.network.jax_model import JaxModel
 from lazyscope.lenses.network.torch_model import TorchModel
 
@@ -24,7 +23,7 @@ def is_keras(subject: Any) -> bool:
     return keras is not None and isinstance(subject, getattr(keras, "Model", ()))
 
 
-def keras_model(model: Any) -> Differentiable:
+def keras_model(model: Any) -> TorchModel | JaxModel:
     """Return a built Keras model as a differentiable function, by its backend."""
     backend = sys.modules["keras"].backend.backend()
     if not model.built:
