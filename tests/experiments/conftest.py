@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -50,17 +49,19 @@ from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.protocols import SGD
 from lazyscope.sweep.store import Store
 
-_SGD = SGD(steps=150, batch=40, step_sizes=(0.01, 0.02), test=1000)
+_SGD = SGD(steps=150, batch=80, step_sizes=(0.01, 0.02), test=1000)
 PANELS = PanelsPreset(
     "seconds",
     d=20,
-    fitted=Dots((2, 20), 8, samples=1000),
+    fitted=Dots((2, 20), 6, samples=4000),
     tangent=Dots((2, 20), 6, protocol=_SGD),
     trained=Dots((2, 5), 6, protocol=replace(_SGD, steps=200)),
     ratios=(0.1, 0.25, 0.5, 1.0, 2.0),
     draws=3,
     widest=0.4,
 )
+_TESTED = replace(_SGD, step_sizes=(0.05,), test=20_000)  # where the risk has no closed form
+_TESTED_LESS = replace(_SGD, batch=40)
 TINY = {
     "giant-step": GiantStepPreset("tiny", 24, 60, ratios=(2.0, 16.0, 64.0), steps=(0.0, 2.0), draws=4),
     "cost-of-laziness": CostPreset(
@@ -71,7 +72,11 @@ TINY = {
         most_sgd=20_000,
         width=100,
     ),
-    **dict.fromkeys(("fig1", "fig2", "fig3", "fig-nondiagonal", "fig-activations"), PANELS),
+    **dict.fromkeys(("fig1", "fig2", "fig-nondiagonal"), PANELS),
+    "fig3": replace(PANELS, tangent=Dots((2, 20), 6, protocol=_TESTED), trained=Dots((2, 5), 6, protocol=_TESTED)),
+    "fig-activations": replace(
+        PANELS, tangent=Dots((2, 20), 6, protocol=_TESTED_LESS), trained=Dots((2, 5), 6, protocol=_TESTED_LESS)
+    ),
     "separation": SeparationPreset(
         "tiny",
         12,
@@ -81,10 +86,10 @@ TINY = {
         trained=12,
         protocol=SGD(steps=4000, batch=100, step_sizes=(0.01,), test=2000, rule="adam"),
     ),
-    "double-descent": DoubleDescentPreset("tiny", d=20, ratios=(0.2, 0.6, 1.0, 2.0), draws=6),
-    "ridge-snr": RidgeSnrPreset("tiny", d=20, ratios=(1.0, 3.0), draws=6),
-    "wide-ridge": WideRidgePreset("tiny", d=20, ratios=(0.2, 1.0, 4.0), draws=6),
-    "equivalence": EquivalencePreset("tiny", (10, 20), (6, 6), ratios=(0.3, 1.0, 2.0)),
+    "double-descent": DoubleDescentPreset("tiny", d=24, ratios=(0.2, 0.6, 1.0, 4.0), draws=12),
+    "ridge-snr": RidgeSnrPreset("tiny", d=24, ratios=(1.0, 4.0), draws=12),
+    "wide-ridge": WideRidgePreset("tiny", d=24, ratios=(0.2, 1.0, 4.0), draws=12),
+    "equivalence": EquivalencePreset("tiny", (20, 32), (12, 12), ratios=(0.3, 0.5, 4.0)),
     "mnist": MnistPreset(
         "tiny",
         draws=2,
@@ -131,8 +136,8 @@ TINY = {
         noisy=(5, 8),
         cubic=(3, 4),
     ),
-    "max-margin": MaxMarginPreset("tiny", (1.5, 3.0), 4, d=(16, 32)),
-    "margin-equivalence": MarginEquivalencePreset("tiny", (12, 24), 4, psi1=(2.0, 3.0), activations=("relu", "tanh")),
+    "max-margin": MaxMarginPreset("tiny", (1.5, 3.0), 16, d=(16, 64)),
+    "margin-equivalence": MarginEquivalencePreset("tiny", (12, 64), 16, psi1=(2.0, 3.0), activations=("relu", "tanh")),
     "separability": SeparabilityPreset("tiny", (12, 24), 30, relative=(0.5, 0.8, 1.0, 1.3, 1.8)),
     "flow": FlowPreset("tiny", 20, 3, ratios=(0.5,), until=(2.0, 2.0), small=(0.01, 0.01), larger=(0.02, 0.02)),
     "staircase": StaircasePreset("tiny", 10, 3, (1.0, 0.5, 0.25), 2, init=0.01, until=20.0, step_size=0.01),
@@ -146,15 +151,6 @@ TINY = {
     "mean-field": MeanFieldPreset("tiny", (2, 8, 32), 2, steps=300, samples=200, atoms=60),
     "interpolation": InterpolationPreset("tiny", (12, 24), 4, 4),
 }
-
-
-def pytest_collection_modifyitems(items):
-    """With `--dist loadgroup`, the tests of one experiment run in one worker: its numbers are computed once."""
-    for item in items:
-        if "tiny" in getattr(item, "fixturenames", ()) and item.path.is_relative_to(Path(__file__).parent):
-            parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-            written = [value for value in (*parameters, *item.function.__code__.co_consts) if isinstance(value, str)]
-            item.add_marker(pytest.mark.xdist_group(next(name for name in written if name in TINY)))
 
 
 @pytest.fixture(scope="session")

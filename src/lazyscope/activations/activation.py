@@ -155,8 +155,7 @@ class Activation:
     @property
     def formula(self) -> str:
         """The formula of a named activation."""
-        source = self.name_or_callable
-        return self._definition.formula if isinstance(source, str) else self.name
+        return self._definition.formula if isinstance(self.name_or_callable, str) else self.name
 
     def __repr__(self) -> str:
         if isinstance(self.name_or_callable, str):
@@ -357,7 +356,7 @@ class Activation:
         """d/ds E[σ(s g)²] = E[σ(s g)²(g² − 1)]/s: the density of s·g is differentiated, not σ."""
         if self.piecewise is not None:
             return self.piecewise.second_moment_slope(_scales(s), self)
-        return self._mean(lambda u, g: self(u) ** 2 * (g * g - 1.0), s, 0) / s
+        return self._mean(lambda u, g: self(u) ** 2 * (g * g - 1.0), s, 0) / _scales(s)
 
     def slope_moments(self, s: Any) -> tuple[FloatArray, FloatArray]:
         """E[σ′(s g)²] and E[σ′(s g)² g²]: the diagonal blocks of the tangent kernel."""

@@ -19,9 +19,10 @@ def lens(subject: Any, x: Any = None, y: Any = None, **options: Any) -> Any:
       data, with cross-validation, and say whether training the features is worth it. Options: `task`, `drop`, `widths`,
       `folds`, `budget`, `seed`, `rows`.
     - `lens("diabetes")`, "digits" and "breast_cancer" do so on data that ship with scikit-learn.
-    - `lens(model, x, y)` watches a PyTorch module, or a JAX function with parameters, `lens((f, params), x, y)`, along
-      training: call the result to look. Made after training it needs the parameters of the start, `initial`. Options:
-      `test=(x, y)`, `loss`, `orders` of Taylor models, and `chunk`, the rows whose Jacobian is in memory at once.
+    - `lens(model, x, y)` watches a PyTorch module, a Keras model on PyTorch or JAX, or a JAX function with parameters,
+      `lens((f, params), x, y)`, along training: call the result to look. Made after training it needs the parameters
+      of the start, `initial`. Options: `test=(x, y)`, `loss`, `orders` of Taylor models, `directions` of random ones
+      for the tangent kernel, and `chunk`, the rows whose Jacobian is in memory at once.
 
     The result has a `verdict`, a `dataset`, and `save("report.html")`.
 
@@ -44,6 +45,11 @@ def lens(subject: Any, x: Any = None, y: Any = None, **options: Any) -> Any:
 
 def as_network(subject: Any) -> Any:
     """Return the subject as a differentiable function where it is a network, without loading a library for it."""
+    if "keras" in sys.modules:
+        from lazyscope.lenses.network.keras_model import is_keras, keras_model
+
+        if is_keras(subject):
+            return keras_model(subject)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(subject, torch.nn.Module):
         from lazyscope.lenses.network.torch_model import TorchModel
@@ -54,7 +60,7 @@ def as_network(subject: Any) -> Any:
 
         return JaxModel(*subject)
     if callable(subject):
-        must = "be a PyTorch module, or a pair of a JAX function f(params, x) and its parameters"
+        must = "be a PyTorch module, a Keras model, or a pair of a JAX function f(params, x) and its parameters"
         raise InvalidParameter.of("lens", "model", must, f"a {type(subject).__name__}", "Pass (function, params).")
     return None
 
@@ -84,8 +90,7 @@ def _data(subject: Any, x: Any, y: Any, options: dict[str, Any]) -> DataLens:
         must = "be a file, a pandas frame, (X, y), or a network with its data"
         raise InvalidParameter.of("lens", "subject", must, f"a {type(subject).__name__}")
     if target is None:
-        known = ", ".join(map(str, list(frame.columns)[:12]))
-        raise InvalidParameter.of("lens", "target", f"name the column to predict: {known}", None)
+        raise InvalidParameter.of("lens", "target", f"name the column to predict: {table.columns(frame)}", None)
     return data_lens(table.describe(frame, target, task=task, drop=tuple(drop or ()), name=name), **options)
 
 

@@ -15,6 +15,7 @@ from lazyscope.cli import main
 from lazyscope.experiments import load
 from lazyscope.experiments.frame import references
 from lazyscope.experiments.frame.experiment import compute, plan_of
+from lazyscope.experiments.frame.judgement import judged
 from lazyscope.experiments.frame.predicted import is_predicted
 from lazyscope.experiments.lazy import fig1, fig2, fig3, fig_activations, fig_nondiagonal, tables
 from lazyscope.experiments.lazy.design import Dots
@@ -119,9 +120,9 @@ def test_the_non_diagonal_mixture_has_no_better_diagonal_covariance_than_the_iso
 
 def test_verdict_names_a_dot_that_is_too_far(figure):
     _, panels, numbers, _ = figure
-    found, name = tables.judged(numbers.panels), panels[0].name
-    assert found.dots == sum(len(one.dots.widths) for _, one in series_of(panels))
-    assert found.predicted == sum(
+    found, name = judged(tables.dots_of(numbers.panels)), panels[0].name
+    assert len(found.dots) == sum(len(one.dots.widths) for _, one in series_of(panels))
+    assert len(found.counted) == sum(
         len(one.dots.widths) for _, one in series_of(panels) if one.label.startswith("RF") or is_predicted(one.regime)
     )
     at = numbers.panels[name]
@@ -132,11 +133,12 @@ def test_verdict_names_a_dot_that_is_too_far(figure):
             moved[name][variable][0, 0] = value
         return tables.verdict(moved)[-1]
 
-    far = told(z=7.0, difference=7.0 * float(at.stderr[0, 0]) + float(at.allowance[0, 0]))
-    assert "too far" in far and "z = +7.0" in far and not far.holds
-    assert "not as chance would have it" in told(z=12.0)
-    assert "left out more than a tenth" in told(allowance=float(at.predicted[0, 0]))
-    blind = {key: panel.assign(difference=np.nan * panel.difference) for key, panel in numbers.panels.items()}
+    stderr, allowance = float(at.stderr[0, 0]), float(at.allowance[0, 0])
+    far = told(measured=at.foretold[0, 0] + (at.measured - at.foretold)[0, 0] + 60.0 * stderr + allowance)
+    assert "too far" in far and "z = +" in far and not far.holds
+    loose = judged(tables.dots_of({**numbers.panels, name: at.assign(allowance=at.predicted)}))
+    assert len(loose.counted) < len(found.counted)
+    blind = {key: panel.assign(predicted=np.nan * panel.predicted) for key, panel in numbers.panels.items()}
     assert "0 of" in tables.verdict(blind)[-1] and "too few predicted" in tables.verdict(blind)[-1]
 
 

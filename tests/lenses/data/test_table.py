@@ -191,7 +191,13 @@ def test_decimal_commas_are_numbers(tmp_path, separator):
     assert read_back["size"].tolist() == [3.5, -0.75, 4.0, 7.125, 1.5]
     assert read_back["price"].tolist() == [1250.25, 980.0, 12.5, 3.0, 2.0]
     assert read_back["code"].dtype.kind not in "fi"  # 1,234 may be a thousand and more, or a little more than one
-    assert "decimal commas in size, price" in describe(read_back, "price").notes
+    notes = describe(read_back, "price").notes
+    assert "decimal commas in size, price" in notes and any("left as text: code" in note for note in notes)
+
+
+def test_a_number_that_begins_with_zero_tells_decimal_commas_from_thousands(tmp_path):
+    (tmp_path / "t.csv").write_text("a;y\n0,125;1\n-0,500;2\n1,250;3\n2,375;4\n")
+    assert read(tmp_path / "t.csv")["a"].tolist() == [0.125, -0.5, 1.25, 2.375]
 
 
 @pytest.mark.parametrize(

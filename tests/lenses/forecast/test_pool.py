@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from lazyscope.lenses.forecast import curve, pool
+from lazyscope.lenses.forecast import curve, extrapolate, pool
 from lazyscope.lenses.forecast.curve import Functions
+from lazyscope.lenses.forecast.misfit import misfit
 from lazyscope.limits.spectral.equivalent import Spectrum, risks
 
 D = 900
@@ -95,6 +96,45 @@ def test_the_jackknife_knows_the_spread_over_pools():
     spread = np.std([np.log(risk[0]) for risk in found])
     told = np.sqrt(np.mean([curve.spread(risk[:, None])[0] ** 2 for risk in found]))
     assert 0.7 < told / spread < 1.4  # 60 pools know a spread to a tenth
+
+
+def long_rows(P, seed, stretch):
+    """Rows of unequal length, the kernel ⟨x, x′⟩ + ⟨x, x′⟩² and a target that is quadratic."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((P, 12)) * np.exp(stretch * rng.standard_normal(P))[:, None]
+    linear = X @ X.T / 12.0
+    return linear + linear**2, (X[:, 0] + X[:, 1] * X[:, 2])[:, None]
+
+
+def joined(stretch):
+    """What rows that are unlike add to the band of n = P/4 without a ridge: the mean over pools."""
+    found = []
+    for seed in range(6):
+        K, Y = long_rows(200, seed, stretch)
+        parts, diagonal = extrapolate.rehearsed(K, Y), float(np.mean(np.diagonal(K)))
+        own = Functions.of(pool.pool(K, Y))
+        known = misfit(parts, own, 200, diagonal, np.var(Y, axis=0))
+        sizes = np.array(50.0), np.array(np.inf), np.array(1e-6 * diagonal)
+        df1 = curve.errors(own, *sizes).degrees_of_freedom
+        found.append(float(known.at(df1, sizes[0], sizes[1], 200.0)))
+        assert known.at(df1, np.array(200.0), sizes[1], 200.0) == 0.0  # leave-one-out itself
+    return float(np.mean(found))
+
+
+def test_rows_that_are_not_alike_widen_the_band():
+    assert joined(0.8) > 2.0 * joined(0.0)
+
+
+def test_noise_that_is_seen_ends_the_fall():
+    """Beyond the rows: G of a floor that the table shows is continued to the floor, and that of a power law falls."""
+    x = np.linspace(0.0, 6.0, 24)
+    below = np.array([-6.0])
+    rng = np.random.default_rng(0)
+    for floor, expected in ((0.6, np.log(0.6 + 0.4 * np.exp(-6.0))), (0.0, -6.0)):
+        exact = np.log(floor + (1.0 - floor) * np.exp(x))
+        copies = exact + np.concatenate([np.zeros((1, 24)), 1e-3 * rng.standard_normal((20, 24))])
+        mean, spread = extrapolate._averaged(x, copies[:, None], below)
+        assert abs(mean[0, 0, 0] - expected) < 3.0 * spread[0, 0] + 0.1
 
 
 def test_a_kernel_that_is_not_positive_is_refused():

@@ -154,6 +154,16 @@ def test_a_constant_column_and_low_rank_are_no_trouble():
     assert np.all(np.isfinite(linear.high)) and np.all(np.isfinite(linear.degrees_of_freedom))
 
 
+def test_a_huge_width_is_an_infinite_one():
+    found = ls.forecast(GOOD, LABELS, RELU, samples=[10, 30], width=[1e30, 1e300, np.inf], ridge=0.1).risk.values
+    assert np.array_equal(found[:, 0], found[:, 2]) and np.array_equal(found[:, 1], found[:, 2])
+
+
+def test_a_mean_without_a_constant_to_fit_it_is_noted():
+    assert "intercept=True" in ls.forecast(GOOD, LABELS + 5.0, RELU, samples=10).notes
+    assert ls.forecast(GOOD, LABELS + 5.0, RELU, samples=10, intercept=True).notes == ""
+
+
 def test_the_result_says_where_it_is_from(digits):
     X, digit = digits
     found = ls.forecast(X[:60], digit[:60], RELU, samples=30, ridge=1.0)
@@ -179,6 +189,9 @@ LABELS = GOOD[:, 0]
         (lambda: ls.forecast(np.where(GOOD > 2.0, np.nan, GOOD), LABELS, RELU, samples=10), "NaN"),
         (lambda: ls.forecast(GOOD, np.full(30, np.nan), RELU, samples=10), "NaN"),
         (lambda: ls.forecast(GOOD, np.ones(30), RELU, samples=10), "vary"),
+        (lambda: ls.forecast(GOOD, 1.0 + 1e-17 * np.arange(30), RELU, samples=10), "vary"),
+        (lambda: ls.forecast(GOOD, ["a", None] * 15, RELU, samples=10), "class for each row"),
+        (lambda: ls.forecast(GOOD, [f"row {k}" for k in range(30)], RELU, samples=10), "classes that repeat"),
         (lambda: ls.forecast(GOOD, LABELS[:29], RELU, samples=10), "entry for each"),
         (lambda: ls.forecast(GOOD, LABELS, RELU, samples=10, task="both"), "task"),
         (lambda: ls.forecast(GOOD, ["a"] * 30, RELU, samples=10, task="regression"), "numbers for a regression"),

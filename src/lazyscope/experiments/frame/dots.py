@@ -12,12 +12,17 @@ from numpy.typing import NDArray
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.draws import over_draws, split
-from lazyscope.experiments.frame.verdict import Answer, answer
+from lazyscope.experiments.frame.judgement import Dot
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
 
 if TYPE_CHECKING:
     import xarray as xr
+
+
+Prediction = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""What theory says of the dots, with a last axis over draws (of length 1 where it is the same for all), and what that
+leaves out, without one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +37,6 @@ class Setting:
     draws: int
 
     measured: ClassVar[tuple[str, ...]]
-    kept: ClassVar[tuple[str, ...]] = ()  # of these every draw is shown too
     method: ClassVar[str | None] = None
 
     @property
@@ -47,16 +51,27 @@ class Setting:
         return [part.at(number=number) for part in first.parts() for number in range(self.draws)]
 
     def columns(self, rows: Sequence[Row], expected: xr.Dataset, shown: NDArray[np.bool_]) -> dict[str, Any]:
-        """Return mean, standard error and limit of all that is measured, NaN where there is no dot to show."""
+        """Return mean, standard error, every draw and the limit of all that is measured, NaN where there is no dot."""
         dims, columns = ("width", "ridge")[: shown.ndim], {}
         for name in self.measured:
             values = np.array([row[name] for row in rows]).reshape(len(self.widths), self.draws, *shown.shape[1:])
-            mean, error = over_draws(values, axis=1)
-            theory = expected[name].values.astype(np.float64)
+            values = np.where(shown[..., None], np.moveaxis(values, 1, -1), np.nan)
+            mean, error = over_draws(values)
+            theory = np.where(shown, expected[name].values.astype(np.float64), np.nan)
             for ending, column in (("", mean), ("_stderr", error), ("_expected", theory)):
-                columns[f"{name}{ending}"] = (dims, np.where(shown, column, np.nan))
-            if name in self.kept:
-                columns[f"{name}_draws"] = (("width", "draw"), values)
+                columns[f"{name}{ending}"] = (dims, column)
+            columns[f"{name}_draws"] = ((*dims, "draw"), values)
+        return columns
+
+    def predicted(self, predictions: Mapping[str, Prediction]) -> dict[str, Any]:
+        """Return the columns of predictions: the mean of those of all draws, each of them, and what they leave out."""
+        columns: dict[str, Any] = {}
+        for name, (values, allowance) in predictions.items():
+            dims = ("width", "ridge")[: allowance.ndim]
+            each = np.broadcast_to(values, (*allowance.shape, self.draws))
+            columns[f"{name}_predicted"] = (dims, each.mean(axis=-1))
+            columns[f"{name}_predicted_draws"] = ((*dims, "draw"), each.copy())
+            columns[f"{name}_allowance"] = (dims, allowance)
         return columns
 
     def about(self, expected: xr.Dataset) -> dict[str, Any]:
@@ -79,11 +94,31 @@ def by_panel(settings: Mapping[str, S], rows: Sequence[Row]) -> Iterator[tuple[s
     yield from zip(settings, settings.values(), own, strict=True)
 
 
-def agreement(count: int, far: Sequence[str], rule: str, most: int) -> Answer:
-    """Return in one line whether all dots obey a rule; at most so many of the others are named."""
-    named = "; ".join(far[:most])
-    return answer(
-        not far,
-        f"Theory and simulation agree: all {count} dots within {rule}.",
-        f"Theory and simulation differ: {len(far)} of {count} dots beyond {rule}: {named}.",
-    )
+def held(panels: Mapping[str, xr.Dataset], names: Sequence[str]) -> Iterator[Dot]:
+    """Yield the dots of panels with their predictions; bias and variance may leave out a tenth of the whole risk.
+
+    Panels of the same d and n have seen the same random numbers at each width.
+    """
+    for panel, data in panels.items():
+        for name in names:
+            values = {end: data[f"{name}{end}"].values for end in ("_draws", "_predicted_draws", "_allowance")}
+            scale = data["risk_predicted" if name in ("bias", "variance") else f"{name}_predicted"].values
+            for at in np.ndindex(scale.shape):
+                draws = values["_draws"][at]
+                if np.all(np.isnan(draws)):
+                    continue
+                N, ridge = int(data.width[at[0]]), f", {ridge_name(float(data.ridge[at[1]]))}" if len(at) > 1 else ""
+                where = f"{name} at {f'{panel}, ' if panel else ''}N = {N}{ridge}"
+                stream = (data.attrs["d"], data.attrs["samples"], N)
+                allowance = float(values["_allowance"][at])
+                limit = float(data[f"{name}_expected"].values[at])
+                yield Dot(where, draws, values["_predicted_draws"][at], allowance, float(scale[at]), stream, limit)
+
+
+def ridge_name(ridge: float) -> str:
+    """λ in words for a legend.
+
+    >>> ridge_name(0.0), ridge_name(0.01)
+    ('λ → 0', 'λ = 0.01')
+    """
+    return f"λ = {ridge:g}" if ridge else "λ → 0"

@@ -50,6 +50,17 @@ class PredictedDraw(Draw):
         """Whether SGD itself has a limit theorem: σ = u² on the quadratic target."""
         return isinstance(self.problem, QuadraticTarget) and self.regime.activation.name == "square"
 
+    def noise(self, risk: float, allowance: float) -> float:
+        """Return what the noise of the steps adds to the risk, from a prediction and what that leaves out.
+
+        >>> draw = PredictedDraw(QuadraticTarget([2.0, 1.0, 0.5]), NeuralTangent(), 2, SGD(steps=20, batch=20))
+        >>> draw.noise(0.5, 0.01)
+        0.02
+        """
+        if self.by_formula:
+            return allowance * min(self.width, self.problem.d)
+        return 0.5 * float(np.sqrt(allowance**2 + 4.0 * allowance * max(risk, 0.0)) - allowance)
+
     def compute(self) -> Row:
         """Return `risk`, `allowance`, what the prediction leaves out, and `known`, each over the step sizes."""
         found = self._by_formula() if self.by_formula else self._by_descent()

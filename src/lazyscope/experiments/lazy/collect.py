@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +12,14 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NoTheorem
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.draws import over_draws
+from lazyscope.experiments.frame.judgement import Dot
+from lazyscope.experiments.frame.predicted import PredictedDraw
 from lazyscope.experiments.lazy.design import Panel, Place, Series, line_at
 from lazyscope.population.random_features import added, uncertain
+from lazyscope.problems import Problem, QuadraticTarget
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs import verbs
 from lazyscope.runs.assembly import assemble
-from lazyscope.runs.side_by_side import as_normal
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -39,7 +41,12 @@ AT_A_WIDTH = {
     "stderr": "standard error of the difference",
     "allowance": "what the prediction leaves out, by its own estimate",
     "z": "difference in standard errors, as a normal variable with its sign",
+    "order": "standard deviation of a draw's difference, to leading order",
+    "floor": "what the arithmetic of the simulation leaves of a risk of zero",
 }
+OF_EACH_DRAW = {"measured": "simulated risk of each draw", "foretold": "risk predicted for each draw"}
+_EPSILON = float(np.finfo(np.float32).eps)
+_TESTED = 10_000  # samples on which a fit of random features is tested (§4 of the paper)
 
 
 def panel_data(panel: Panel, rows: Rows) -> xr.Dataset:
@@ -52,7 +59,7 @@ def panel_data(panel: Panel, rows: Rows) -> xr.Dataset:
     ).assign_coords(series=[series.label for series in panel.series])
     if panel.floor:
         whole = whole.assign(bayes=verbs.bayes(panel.problem).risk)
-    for name, text in AT_A_WIDTH.items():
+    for name, text in (AT_A_WIDTH | OF_EACH_DRAW).items():
         whole[name].attrs["long_name"] = text
     theorems = [f"{series.label}: {part.attrs['rests']}" for series, part in zip(panel.series, parts, strict=True)]
     return whole.assign_attrs(
@@ -71,6 +78,8 @@ def _series(panel: Panel, series: Series, rows: Rows) -> xr.Dataset:
 
     widths, rho = panel.widths, line_at(panel.problem.d)
     values = {name: np.full(len(widths), np.nan) for name in AT_A_WIDTH}
+    most = max((one.dots.draws for one in panel.series), default=0)
+    each = {name: np.full((len(widths), most), np.nan) for name in OF_EACH_DRAW}
     line, sources, traces = np.full(len(rho), np.nan), {}, {}
     with suppress(NoTheorem):
         sources["line"] = verbs.limit(panel.problem, series.regime, rho=rho)
@@ -88,10 +97,15 @@ def _series(panel: Panel, series: Series, rows: Rows) -> xr.Dataset:
             values["step_size"][i] = _value(dot, "step_size_best")
             if "trace" in dot:
                 traces[i] = dot
-            judged = _agreement(dot, _predicted(panel, series, N, rows, float(values["step_size"][i])))
-            for name, value in judged.items():
-                values[name][i] = value
-    at_width = {name: ("width", value) for name, value in values.items()}
+            drawn = np.atleast_1d(dot.risk_draws.values[0] if "risk_draws" in dot else dot.risk.values)
+            each["measured"][i, : drawn.size] = drawn
+            predicted = _predicted(panel, series, N, rows, float(values["step_size"][i]))
+            if predicted is not None:
+                each["foretold"][i, : drawn.size] = predicted.risk
+                for name, value in _agreement(drawn, predicted).items():
+                    values[name][i] = value
+    at_width: dict[str, Any] = {name: ("width", value) for name, value in values.items()}
+    at_width |= {name: (("width", "draw"), value) for name, value in each.items()}
     cited = (key for source in sources.values() for key in source.attrs["citations"].split(","))
     return xr.Dataset(
         {"limit": ("rho", line), **at_width, **_traces(traces, widths)},
@@ -113,19 +127,31 @@ def _value(result: xr.Dataset, name: str) -> float:
     return float(result[name][0]) if name in result else np.nan
 
 
-def _predicted(panel: Panel, series: Series, N: int, rows: Rows, step_size: float) -> FloatArray | None:
-    """Return what is predicted of each draw of a dot and what that leaves out, (2, draws); None without a prediction.
+@dataclass(frozen=True, eq=False)
+class _Predicted:
+    """What is predicted of each draw of a dot, what that leaves out, how far a draw scatters, and where zero is."""
+
+    risk: FloatArray
+    allowance: float
+    order: float
+    floor: float
+
+
+def _predicted(panel: Panel, series: Series, N: int, rows: Rows, step_size: float) -> _Predicted | None:
+    """Return what is predicted of a dot; None without a prediction.
 
     A fit of random features: the exact risk at its own weights, and what n samples add. SGD: at its best step size.
     """
-    n = series.dots.samples
+    exact = [float(row["risk"]) for row in rows[panel.name, series.label, "exact", N]]
     if isinstance(series.regime, RandomFeatures):
         fits = panel.draws(series, "simulate", N)
         n = fits[0].settled().whole("samples")
-        exact = [float(row["risk"]) for row in rows[panel.name, series.label, "exact", N][: len(fits)]]
         if len(exact) < len(fits) or n <= N + 1:
             return None
-        return np.array([[R + added(R, N, n) for R in exact], [uncertain(R, N, n) for R in exact]])
+        risk = np.array([R + added(R, N, n) for R in exact[: len(fits)]])
+        left_out = float(np.mean([uncertain(R, N, n) for R in exact[: len(fits)]]))
+        order = float(np.mean(risk)) * np.sqrt(_of_squares(panel.problem) / _TESTED)
+        return _Predicted(risk, left_out, order, _EPSILON**2)
     draws = panel.predictions(series, N)
     if not draws:
         return None
@@ -133,21 +159,44 @@ def _predicted(panel: Panel, series: Series, N: int, rows: Rows, step_size: floa
     own = rows[panel.name, series.label, "predict", N]
     if not all(row["known"][k] for row in own):
         return None
-    return np.array([[float(row[name][k]) for row in own] for name in ("risk", "allowance")])
+    risk, allowance = (np.array([float(row[name][k]) for row in own]) for name in ("risk", "allowance"))
+    noise = float(np.mean([draws[0].noise(*pair) for pair in zip(risk, allowance, strict=True)]))
+    order = _scatter(draws[0], float(risk.mean()), noise, float(np.mean(exact)) if exact else 0.0)
+    # each step rounds a product and a sum, of relative size ε/2 each, in single precision
+    return _Predicted(risk, float(allowance.mean()), order, draws[0].protocol.steps * _EPSILON**2)
 
 
-def _agreement(dot: xr.Dataset, predicted: FloatArray | None) -> dict[str, float]:
+def _scatter(draw: PredictedDraw, risk: float, noise: float, least: float) -> float:
+    """Return the standard deviation of the risk that SGD ends with, for given weights, to leading order.
+
+    The noise of the steps moves D = min(N, d)·d directions, each by about noise/D in squares: the sum of the squares
+    has the variance 2·noise²/D, and what is still to be learnt, learnable = risk − noise − least, adds the cross term
+    4·learnable·noise/D. Where the noise was measured by a second run, this scatters as much; and where the risk is
+    that of test samples, so does the mean of their squares.
+    """
+    directions = min(draw.width, draw.problem.d) * draw.problem.d
+    learnable = max(0.0, risk - noise - least)
+    variance = (2.0 * noise**2 + 4.0 * learnable * noise) / directions * (1.0 if draw.by_formula else 2.0)
+    tested = 0.0 if draw.regime.activation.is_square else _of_squares(draw.problem) * risk**2 / draw.protocol.test
+    return float(np.sqrt(variance + tested))
+
+
+def _of_squares(problem: Problem) -> float:
+    """Return the relative variance of a squared residual: that of the target's own square, 2 if it were Gaussian.
+
+    For ⟨x, Bx⟩ − Tr B it is 2 + 12 Tr B⁴/(Tr B²)².
+    """
+    if not isinstance(problem, QuadraticTarget):
+        return 2.0
+    squares = problem.eigenvalues**2
+    return 2.0 + 12.0 * float(np.sum(squares**2)) / float(np.sum(squares)) ** 2
+
+
+def _agreement(drawn: FloatArray, predicted: _Predicted) -> dict[str, float]:
     """Return how far a dot lies from its prediction; one of a single draw has no standard error and no z."""
-    if predicted is None:
-        return {}
-    risk, allowance = predicted
-    drawn = np.atleast_1d(dot.risk_draws.values[0] if "risk_draws" in dot else dot.risk.values)
-    mean, stderr = over_draws(drawn - risk)
-    values = {"predicted": float(risk.mean()), "difference": float(mean), "allowance": float(allowance.mean())}
-    if len(drawn) > 1:
-        size = as_normal(np.abs(mean), stderr, len(drawn))
-        values |= {"stderr": float(stderr), "z": float(np.sign(mean) * size)}
-    return values
+    dot = Dot("", drawn, predicted.risk, predicted.allowance, order=predicted.order, floor=predicted.floor)
+    values = {"predicted": float(predicted.risk.mean()), "difference": dot.difference, "allowance": dot.allowance}
+    return values | {"order": predicted.order, "floor": predicted.floor, "stderr": dot.stderr, "z": dot.z}
 
 
 def _traces(traces: dict[int, xr.Dataset], widths: Sequence[int]) -> dict[str, Any]:

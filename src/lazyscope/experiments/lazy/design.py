@@ -230,6 +230,17 @@ def regimes(
     )
 
 
+def _is_sgd(draw: Work) -> bool:
+    return isinstance(draw, Run) and isinstance(draw.protocol, SGD)
+
+
+def _longer(draw: Work) -> Run:
+    """Return a run of SGD with steps half as long again."""
+    assert isinstance(draw, Run) and isinstance(draw.protocol, SGD)
+    sizes = tuple(1.5 * size for size in draw.protocol.step_sizes)
+    return draw.at(protocol=replace(draw.protocol, step_sizes=sizes))
+
+
 def experiment_of(
     name: str,
     title: str,
@@ -261,29 +272,33 @@ def experiment_of(
         return {panel.name: collect.panel_data(panel, own) for panel in panels(preset)}
 
     def moved(
-        preset: PanelsPreset, rows: Sequence[Row], change: Callable[[Place, Row, Work], Row]
+        preset: PanelsPreset, rows: Sequence[Row], change: Callable[[Sequence[Row], Sequence[Work]], list[Row]]
     ) -> dict[str, xr.Dataset]:
         """Return the panels with other rows for the dots."""
         own = by_place(preset, rows)
         for at, draws in places(preset):
             if at[2] == "simulate":
-                own[at] = [change(at, row, draw) for row, draw in zip(own[at], draws, strict=True)]
+                own[at] = change(own[at], draws)
         return {panel.name: collect.panel_data(panel, own) for panel in panels(preset)}
 
-    def too_high(at: Place, row: Row, draw: Work) -> Row:
-        return row | {name: 1.05 * row[name] for name in ("risk", "trace") if name in row}
+    def too_high(rows: Sequence[Row], draws: Sequence[Work]) -> list[Row]:
+        return [row | {name: 1.05 * row[name] for name in ("risk", "trace") if name in row} for row in rows]
 
-    def with_longer_steps(at: Place, row: Row, draw: Work) -> Row:
-        if not isinstance(draw, Run) or not isinstance(draw.protocol, SGD):
-            return row
-        sizes = tuple(1.5 * size for size in draw.protocol.step_sizes)
-        return draw.at(protocol=replace(draw.protocol, step_sizes=sizes)).compute()
+    def with_longer_steps(rows: Sequence[Row], draws: Sequence[Work]) -> list[Row]:
+        return [_longer(draw).compute() if _is_sgd(draw) else row for row, draw in zip(rows, draws, strict=True)]
+
+    def with_swapped_weights(rows: Sequence[Row], draws: Sequence[Work]) -> list[Row]:
+        return [rows[min(2, len(rows) - 1)], *rows[1:]] if rows else []
 
     faults = (
         Fault("risks 5 % too high", lambda preset, rows: moved(preset, rows, too_high)),
         Fault(
             "steps half as long again as they are said to be",
             lambda preset, rows: moved(preset, rows, with_longer_steps),
+        ),
+        Fault(
+            "a first draw that was made with the weights of the third",
+            lambda preset, rows: moved(preset, rows, with_swapped_weights),
         ),
     )
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.verdict import answer
+from lazyscope.experiments.frame.judgement import Dot, judged
 from lazyscope.experiments.lazy.collect import AT_A_WIDTH, panel_data
 from lazyscope.experiments.lazy.design import Panel
 
 if TYPE_CHECKING:
     import xarray as xr
-
-_STANDARD_ERRORS = 4.0
-_LEFT_OUT = 0.1  # of the risk: the most that a prediction may leave out
-_ENOUGH = 0.8  # of the dots must be predicted
 
 
 def at_widths(data: xr.Dataset) -> list[dict[str, Any]]:
@@ -68,60 +63,22 @@ def _long(data: xr.Dataset) -> list[dict[str, Any]]:
     return table
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """The dots of a figure held to their predictions.
-
-    `z` are those of dots with a standard error. `far` names dots beyond what they may be: 4 standard errors and what
-    the prediction leaves out, or a tenth of the risk where a single draw has no standard error. `loose` names dots
-    whose prediction leaves out more than a tenth of the risk.
-    """
-
-    dots: int
-    predicted: int
-    z: tuple[float, ...]
-    far: tuple[str, ...]
-    loose: tuple[str, ...]
-
-    @property
-    def chi2(self) -> tuple[float, float, float]:
-        """Σz², and the points that chance leaves below and above once in a hundred figures."""
-        from scipy.stats import chi2
-
-        low, high = chi2.ppf([0.01, 0.99], len(self.z)) if self.z else (0.0, 0.0)
-        return float(np.sum(np.square(self.z))), float(low), float(high)
-
-    @property
-    def holds(self) -> bool:
-        """Whether nothing is far or loose, enough is predicted, and the z are as chance would have them."""
-        total, low, high = self.chi2
-        return not self.far and not self.loose and self.predicted >= _ENOUGH * self.dots and low <= total <= high
-
-
-def judged(panels: Mapping[str, xr.Dataset]) -> Judgement:
-    """Hold every dot to its prediction."""
-    dots, predicted, scores, far, loose = 0, 0, [], [], []
+def dots_of(panels: Mapping[str, xr.Dataset]) -> list[Dot]:
+    """Return every dot with its prediction; all of SGD have seen the same samples, as have fits of one width."""
+    dots = []
     for name, data in panels.items():
         for row in at_widths(data):
             if row["simulated"] is None:
                 continue
-            dots += 1
-            if row["difference"] is None:
-                continue
-            predicted += 1
-            off, allowed, z = row["difference"], row["allowance"], row["z"]
-            if z is None:
-                beyond = abs(off) > max(allowed, _LEFT_OUT * row["predicted"])
-            else:
-                scores.append(z)
-                beyond = abs(z) > _STANDARD_ERRORS and abs(off) - allowed > _STANDARD_ERRORS * row["stderr"]
-            panel = f"{name}, " if len(panels) > 1 else ""
-            where = f"{panel}{row['regime']}, N = {row['width']}"
-            if beyond:
-                far.append(f"{where} ({off:+.4f}{', one draw' if z is None else f', z = {z:+.1f}'})")
-            if allowed > _LEFT_OUT * row["predicted"]:
-                loose.append(f"{where} ({allowed:.4f} of {row['predicted']:.4f})")
-    return Judgement(dots, predicted, tuple(scores), tuple(far), tuple(loose))
+            at = data.sel(series=row["regime"], width=row["width"])
+            drawn = at.measured.values[np.isfinite(at.measured.values)]
+            where = f"{f'{name}, ' if len(panels) > 1 else ''}{row['regime']}, N = {row['width']}"
+            known = row["predicted"] is not None
+            foretold = at.foretold.values[: drawn.size] if known else np.nan
+            stream = (name, row["width"] if row["step_size"] is None else "SGD")
+            more = {"order": row["order"], "floor": row["floor"] or 0.0}
+            dots.append(Dot(where, drawn, foretold, row["allowance"] or 0.0, stream=stream, **more))
+    return dots
 
 
 def verdict(panels: Mapping[str, xr.Dataset]) -> list[str]:
@@ -136,16 +93,7 @@ def verdict(panels: Mapping[str, xr.Dataset]) -> list[str]:
         "No ± where nothing is drawn, or once. Predicted: at the dot's own weights, samples and step size; allowed:",
         "what the prediction leaves out. z: simulated − predicted in standard errors, as a normal variable.",
     ]
-    found = judged(panels)
-    total, low, high = found.chi2
-    counted = f"{found.predicted} of {found.dots} dots predicted"
-    chance = f"χ² = {total:.1f} for {len(found.z)} dots with a standard error (chance: {low:.1f} to {high:.1f})"
-    wrong = [f"too far: {'; '.join(found.far)}"] if found.far else []
-    wrong += [f"left out more than a tenth: {'; '.join(found.loose)}"] if found.loose else []
-    wrong += ["too few predicted"] if found.predicted < _ENOUGH * found.dots else []
-    wrong += ["not as chance would have it"] if not low <= total <= high else []
-    yes = f"Theory and simulation agree: {counted}, all within {_STANDARD_ERRORS:g} standard errors; {chance}"
-    return [*lines, answer(found.holds, yes, f"Theory and simulation differ: {counted}; {chance}; {'; '.join(wrong)}")]
+    return [*lines, judged(dots_of(panels)).answer()]
 
 
 def line(panel: Panel, rows: Sequence[Row]) -> str:

@@ -1,27 +1,35 @@
-"""What the experiments on max-margin classification share: dots beside the limit, judged by it."""
+"""What the experiments on max-margin classification share: dots beside the limit, each draw held to its prediction.
+
+Gordon's formula takes any spectrum of the features. So each draw has a prediction at its own weights: the eigenvalues
+of Σ = b₁²WWᵀ + b⋆²I, and the share of the score that the features carry along each eigenvector, take the place of their
+limit. What remains of the sizes are n and N, and the formula is right to relative order 1/n in them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lazyscope.checks import FloatArray
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame import dots
-from lazyscope.experiments.frame.dots import Setting
-from lazyscope.experiments.frame.verdict import Answer
+from lazyscope.experiments.frame.dots import Prediction, Setting, held
+from lazyscope.experiments.frame.judgement import judged
+from lazyscope.experiments.frame.verdict import Answer, Data, Fault, Worked, wrong_work
 from lazyscope.problems import LinearLabels
-from lazyscope.regimes import RandomFeatures
+from lazyscope.regimes import GaussianFeatures, RandomFeatures
 from lazyscope.runs.verbs import limit
+from lazyscope.training.linear.margin import drawn_weights
 
 if TYPE_CHECKING:
     import xarray as xr
 
-_STANDARD_ERRORS = 4.0
-_FINITE_SIZE = 2.0  # over d: what the mean of draws may be off by
+HOW = "Predicted: Gordon's formula at each draw's own weights; allowed: what one sample or neuron changes."
+_JUDGED = ("error", "margin")
+_ONE_MORE = ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1))  # neurons and samples, more or less
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,18 +37,64 @@ class MarginSetting(Setting):
     """Features of some widths at the largest margin, at least two draws."""
 
     measured = ("error", "margin", "support", "separable")
-    kept = ("error", "margin")
     method = "margin"
 
     def data(self, rows: Sequence[Row]) -> xr.Dataset:
-        """Return means, standard errors and limits at the dots, with every draw of margin and error."""
+        """Return means, standard errors, limits and predictions at the dots, with every draw."""
         import xarray as xr
 
         psi1 = np.array(self.widths) / self.d
         theory = limit(self.problem, self.regime, psi1=psi1, psi2=self.samples / self.d, method="margin")
         ratios = {"psi1": (("width",), psi1), "ratio": (("width",), psi1 * self.d / self.samples)}
-        columns = self.columns(rows, theory, np.full(len(self.widths), True))
+        columns = self.columns(rows, theory, np.full(len(self.widths), True)) | self.predicted(self.predictions())
         return xr.Dataset(columns, {"width": list(self.widths), **ratios}, self.about(theory))
+
+    def predictions(self) -> dict[str, Prediction]:
+        """Return error and margin of every draw at its own weights, and what one sample or neuron changes.
+
+        NaN, no prediction, where the formula calls the data inseparable: margins of a few draws are positive there.
+        """
+        values = np.full((len(_JUDGED), len(self.widths), self.draws), np.nan)
+        left_out = np.zeros_like(values)
+        for i, N in enumerate(self.widths):
+            for number in range(self.draws):
+                near = self._near(N, number)
+                if near is not None:
+                    values[:, i, number], left_out[:, i, number] = near[:, 0], np.abs(near[:, 1:] - near[:, :1]).max(1)
+        return {name: (values[k], left_out[k].mean(axis=1)) for k, name in enumerate(_JUDGED)}
+
+    def _near(self, N: int, number: int) -> FloatArray | None:
+        """Return error and margin, (2, 5): at N and n, and at one more or less of each; None if not all separable."""
+        assert isinstance(self.regime, RandomFeatures)
+        features = features_at(self.regime, drawn_weights(0, number, N, self.samples, self.d))
+        found = [
+            limit(self.problem, features, psi1=(N + a) / self.d, psi2=(self.samples + b) / self.d, method="margin")
+            for a, b in _ONE_MORE
+        ]
+        if not all(bool(one.separable) for one in found):
+            return None
+        return np.array([[float(one[name]) for one in found] for name in _JUDGED])
+
+
+def features_at(regime: RandomFeatures, W: FloatArray) -> GaussianFeatures:
+    """Return b₁⟨w_i, x⟩ + b⋆z_i at these weights, (N, d), as Gaussian features with a spectrum.
+
+    With WᵀW = V diag(s²) Vᵀ the eigenvalues are λ = b₁²s² + b⋆², and N − d more of them are b⋆² where N > d. The score
+    S = x₁ has covariance b₁We₁ with the features, so that its share along an eigenvector is b₁²s²V₁²/λ.
+
+    >>> W = np.eye(3)[:2]
+    >>> features = features_at(RandomFeatures("relu"), W)
+    >>> features.spectrum.round(4), features.shares.round(4)
+    (array([0.3408, 0.3408]), array([0.    , 0.7335]))
+    """
+    N, d = W.shape
+    squares, V = np.linalg.eigh(W.T @ W)
+    squares, toward = squares[-N:].clip(0.0), V[0, -N:]
+    signal, noise = regime.activation.b1**2, regime.activation.lambda_tilde
+    spectrum = signal * squares + noise
+    shares = signal * squares * toward**2 / spectrum
+    more = max(0, N - d)
+    return GaussianFeatures(np.append(spectrum, np.full(more, noise)), np.append(shares, np.zeros(more)))
 
 
 def lines(problem: LinearLabels, regime: RandomFeatures, psi1: NDArray[np.float64], psi2: float) -> xr.Dataset:
@@ -51,25 +105,22 @@ def lines(problem: LinearLabels, regime: RandomFeatures, psi1: NDArray[np.float6
     return shown
 
 
-def agreement(panels: Iterable[xr.Dataset], names: Sequence[str] = ("error", "margin")) -> Answer:
-    """Return in one line whether dots and limit agree, within 4 standard errors plus 2/d.
+def agreement(panels: Mapping[str, xr.Dataset]) -> Answer:
+    """Return in one line whether errors and margins are what Gordon's formula says at the weights of each draw.
 
     Dots below the separability threshold, where the limit is that of no classifier, are not judged.
     """
-    count, far = 0, []
-    for data in panels:
-        d, judged = data.attrs["d"], data.separable_expected.values > 0.0
-        for name in names:
-            values, error, expected = (data[f"{name}{end}"].values for end in ("", "_stderr", "_expected"))
-            count += int(np.count_nonzero(judged))
-            wrong = judged & (np.abs(values - expected) > _STANDARD_ERRORS * error + _FINITE_SIZE / d)
-            far += [
-                f"{name} at d = {d}, N = {data.width.values[i]} ({values[i]:.4f}, limit {expected[i]:.4f})"
-                for i in np.flatnonzero(wrong)
-            ]
-    return dots.agreement(count, far, "4 standard errors plus 2/d", most=4)
+    separable = {key: data.isel(width=data.separable_expected.values > 0.0) for key, data in panels.items()}
+    return judged(held(separable, _JUDGED)).answer()
 
 
-def with_error(data: xr.Dataset, name: str, i: int) -> str:
-    """Return a number with its standard error."""
-    return f"{float(data[name][i]):.4f} ± {float(data[f'{name}_stderr'][i]):.4f}"
+def faults(data: Data, work: Worked, fainter: Callable[[Any], Any]) -> tuple[Fault, ...]:
+    """Return the mistakes that a figure of max-margin classification must see; the last argument changes a preset."""
+
+    def tested_elsewhere(preset: Any, rows: Sequence[Row]) -> Mapping[str, xr.Dataset]:
+        return data(preset, [*rows[:-1], rows[-1] | {"error": np.full_like(rows[-1]["error"], 0.5)}])
+
+    return (
+        wrong_work("labels with a quarter of the signal", data, work, fainter),
+        Fault("a last draw that was tested with other weights than its own", tested_elsewhere),
+    )

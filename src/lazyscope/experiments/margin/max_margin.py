@@ -10,10 +10,10 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.dots import all_trials, by_panel, held
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import wrong_work
+from lazyscope.experiments.frame.judgement import table
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
@@ -109,28 +109,19 @@ def _panel(axes: Axes, data: Mapping[str, xr.Dataset], name: str) -> None:
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
-    """Return a table of the dots and their limits, and whether they agree."""
-    table = [f"{'d':>5}{'N/d':>7}{'error':>18}{'limit':>9}{'margin':>18}{'limit':>9}{'separable':>11}"]
-    dots = list(data.values())[1:]
-    for panel in dots:
-        for i, psi1 in enumerate(panel.psi1.values):
-            cells = "".join(
-                f"{margin_dots.with_error(panel, name, i):>18}{float(panel[f'{name}_expected'][i]):>9.4f}"
-                for name in _PANELS
-            )
-            table.append(f"{panel.attrs['d']:>5}{psi1:>7.2f}{cells}{float(panel.separable[i]):>11.0%}")
+    """Return every dot with its limit and its prediction, and whether they agree."""
+    dots = dict(list(data.items())[1:])
+    share = min(float(panel.separable.min()) for panel in dots.values())
     return [
-        *table,
-        f"Separable from N/d = {data['limit'].attrs['threshold']:.4f} on; "
+        *table(held(dots, tuple(_PANELS))),
+        margin_dots.HOW,
+        f"At least {share:.0%} of the draws of each dot are separable; in the limit data are from N/d = "
+        f"{data['limit'].attrs['threshold']:.4f} on.",
         f"Bayes error {float(data['limit'].bayes):.4f}, which nothing beats.",
         margin_dots.agreement(dots),
     ]
 
 
 _TITLE = "Error and margin of the max-margin classifier on ReLU features (Thermodynamic limits, Comparison)"
-_FAULTS = (
-    wrong_work(
-        "labels with a quarter of the signal", data, work, lambda right: replace(right, signal=0.25 * right.signal)
-    ),
-)
+_FAULTS = margin_dots.faults(data, work, lambda right: replace(right, signal=0.25 * right.signal))
 EXPERIMENT = Experiment("max-margin", _TITLE, PRESETS, work, data, plot, verdict, place=41, faults=_FAULTS)

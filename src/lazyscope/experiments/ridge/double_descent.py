@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame.dots import held, ridge_name
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import wrong_work
+from lazyscope.experiments.frame.judgement import table
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 
@@ -78,25 +77,20 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
-    """Return risks and training errors, simulated and in the limit, and whether they agree."""
+    """Return every risk, simulated, in the limit and predicted at its own sizes, and whether they agree."""
     panel = data["double descent"]
-    lines = [f"{'N/n':>6}" + "".join(f"{ridge_dots.ridge_name(r):>25}" for r in panel.ridge.values)]
-    for i, ratio in enumerate(panel.ratio.values):
-        cells = [
-            " " * 25 if np.isnan(dot) else f"{dot:>10.4g} ± {error:<7.2g}{expected:>5.3g}"
-            for dot, error, expected in zip(
-                panel.risk.values[i], panel.risk_stderr.values[i], panel.risk_expected.values[i], strict=True
-            )
-        ]
-        lines.append(f"{ratio:>6.2f}" + "".join(cells))
-    lines.append("test error: simulated ± standard error, limit")
-    peaks = {ridge_dots.ridge_name(float(r)): ridge_dots.peak(panel, float(r)) for r in panel.ridge.values}
+    peaks = {ridge_name(float(r)): ridge_dots.peak(panel, float(r)) for r in panel.ridge.values}
     named = ", ".join(f"{'none' if at is None else f'{at:.2f}'} ({name})" for name, at in peaks.items())
-    return [*lines, f"Peak of the limit, as N/n: {named}.", ridge_dots.agreement(data)]
+    lines = [*table(held({"": panel}, ("risk",))), ridge_dots.HOW, f"Peak of the limit, as N/n: {named}."]
+    return [*lines, ridge_dots.agreement({"": panel})]
 
 
 _TITLE = "Ridge regression on random features: test error, bias, variance, training (Mei & Montanari)"
-_FAULTS = (
-    wrong_work("labels with twice the noise", data, work, lambda right: replace(right, noise=2.0 * right.noise)),
+_FAULTS = ridge_dots.faults(
+    data,
+    work,
+    lambda preset: {"double descent": preset.setting},
+    lambda right: replace(right, noise=2.0 * right.noise),
+    lambda right: replace(right, ridges=tuple(10.0 * ridge for ridge in right.ridges)),
 )
 EXPERIMENT = Experiment("double-descent", _TITLE, PRESETS, work, data, plot, verdict, place=21, faults=_FAULTS)

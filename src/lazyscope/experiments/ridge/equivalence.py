@@ -11,10 +11,10 @@ import numpy as np
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.statement import Statement
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.dots import all_trials, by_panel, held
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import wrong_work
+from lazyscope.experiments.frame.judgement import table
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
@@ -118,13 +118,19 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [
         *lines,
         f"Largest gap between the two: {worst:.1f} standard errors.",
+        *table(held(data, ("risk",))),
+        ridge_dots.HOW,
         ridge_dots.agreement(data, ("risk", "train")),
     ]
 
 
 _TITLE = "ReLU features and noisy linear ones, in two dimensions (the same)"
-_FAULTS = (
-    wrong_work("labels with twice the noise", data, work, lambda right: replace(right, noise=2.0 * right.noise)),
+_FAULTS = ridge_dots.faults(
+    data,
+    work,
+    lambda preset: preset.settings,
+    lambda right: replace(right, noise=2.0 * right.noise),
+    lambda right: replace(right, ridge=10.0 * right.ridge),
 )
 EXPERIMENT = Experiment("equivalence", _TITLE, PRESETS, work, data, plot, verdict, place=24, faults=_FAULTS)
 

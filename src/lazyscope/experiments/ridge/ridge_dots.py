@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lazyscope.activations import Activation
+from lazyscope.activations.zonal import spectrum
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame import dots
-from lazyscope.experiments.frame.dots import Setting
-from lazyscope.experiments.frame.verdict import Answer
-from lazyscope.problems import LinearTarget
-from lazyscope.regimes import RandomFeatures
+from lazyscope.experiments.frame.dots import Prediction, Setting, held, ridge_name
+from lazyscope.experiments.frame.judgement import judged
+from lazyscope.experiments.frame.verdict import Answer, Data, Fault, Worked, wrong_work
+from lazyscope.problems import LinearTarget, SpectralTarget
+from lazyscope.regimes import RandomFeatures, Regime
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
 
@@ -23,8 +25,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MEASURED = ("risk", "bias", "variance", "train")
-_STANDARD_ERRORS = 4.0
-_FINITE_SIZE = 10.0  # times value/d: what the mean of draws may be off by; the validation measures half of it
+HOW = "Predicted: by deterministic equivalents at the dot's own n, N and d; allowed: what one sample or neuron changes."
+_TINY = 1e-14  # of the trace: an eigenvalue of noise
+_ONE_MORE = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0))  # neurons and samples, more or less
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,7 @@ class RidgeSetting(Setting):
 
         ratio = np.array(self.widths) / self.samples
         expected = self._limit(ratio)
-        columns = self.columns(rows, expected, np.isfinite(expected.risk.values))
+        columns = self.columns(rows, expected, np.isfinite(expected.risk.values)) | self.predicted(self.predictions())
         coordinates: dict[str, Any] = {
             "width": list(self.widths),
             "ridge": list(self.ridges),
@@ -59,6 +62,48 @@ class RidgeSetting(Setting):
             along = self._limit(lines)
             columns |= {f"{name}_limit": (("line", "ridge"), along[name].values) for name in MEASURED}
         return xr.Dataset(columns, coordinates, self.about(expected))
+
+    def predictions(self) -> dict[str, Prediction]:
+        """Return what the deterministic equivalents say at these n, N and d, and what they leave out.
+
+        They are right to relative order 1/n and 1/N. For Gaussian least squares that is known exactly: the variance is
+        τ²N/(n − N − 1) where they have τ²N/(n − N), as if there were one sample fewer. So they are allowed what one
+        sample or one neuron, more or less, changes.
+        """
+        target, widths = self.spectral_target, np.array(self.widths, dtype=np.float64)
+        ridge = self.samples / self.d * np.array(self.ridges)
+
+        def at(neurons: float, samples: float) -> xr.Dataset:
+            N, n = np.maximum(1.0, widths + neurons), self.samples + samples
+            return limit(target, RandomFeatures(), width=N, samples=n, ridge=ridge)
+
+        here, near = at(0.0, 0.0), [at(*more) for more in _ONE_MORE]
+        found = {}
+        for name in MEASURED:
+            value = here[name].values
+            with np.errstate(invalid="ignore"):
+                left_out = np.max([np.abs(other[name].values - value) for other in near], axis=0)
+            found[name] = value[..., None], np.nan_to_num(left_out, nan=np.inf, posinf=np.inf)
+        return found
+
+    @property
+    def spectral_target(self) -> SpectralTarget:
+        """The linear target as the features see it in d dimensions: the spectrum of their kernel, σ centred by E σ(g).
+
+        Noisy linear features b₁⟨w, x⟩ + b⋆z have d eigenvalues b₁²/d, and noise, infinitely many tiny ones.
+        """
+        problem, regime = self.problem, self.regime
+        assert isinstance(problem, LinearTarget) and isinstance(regime, RandomFeatures)
+        sigma, energy = regime.activation, problem.signal**2
+        if regime.surrogate:
+            values = np.array([sigma.b1**2 / self.d, _TINY * sigma.lambda_tilde])  # the least bounds those of the noise
+            signal, many = np.array([energy, 0.0]), np.array([self.d, 1.0])
+            return SpectralTarget(values, signal, many, sigma.lambda_tilde, problem.noise)
+        eigenvalues, multiplicity, tail, _ = spectrum(sigma, self.d)
+        mean = sigma.lambda_k(0)
+        eigenvalues = np.append((np.copysign(np.sqrt(eigenvalues[0]), mean) - mean) ** 2, eigenvalues[1:])
+        energies = np.where(np.arange(eigenvalues.size) == 1, energy, 0.0)
+        return SpectralTarget(eigenvalues, energies, multiplicity, tail, problem.noise)
 
     def _limit(self, ratio: NDArray[np.float64]) -> xr.Dataset:
         psi2 = self.samples / self.d
@@ -99,15 +144,6 @@ def ratios_around_one(low: float, high: float, points: int) -> NDArray[np.float6
     return np.unique(np.concatenate([np.geomspace(low, high, points), near, [1.0, low, high]]))
 
 
-def ridge_name(ridge: float) -> str:
-    """λ in words for a legend.
-
-    >>> ridge_name(0.0), ridge_name(0.01)
-    ('λ → 0', 'λ = 0.01')
-    """
-    return f"λ = {ridge:g}" if ridge else "λ → 0"
-
-
 def colours_of(data: xr.Dataset) -> dict[float, Any]:
     """Return a colour for each ridge."""
     ridges = [float(ridge) for ridge in data.ridge.values]
@@ -139,14 +175,45 @@ def peak(data: xr.Dataset, ridge: float) -> float | None:
 
 
 def agreement(panels: Mapping[str, xr.Dataset], names: Sequence[str] = MEASURED) -> Answer:
-    """Return in one line whether dots and limit agree, within 4 standard errors plus a finite-size term of 10/d."""
-    count, far = 0, []
-    for data in panels.values():
-        for name in names:
-            values, error, expected = (data[f"{name}{end}"].values for end in ("", "_stderr", "_expected"))
-            allowed = _STANDARD_ERRORS * np.nan_to_num(error) + _FINITE_SIZE / data.attrs["d"] * expected
-            count += int(np.count_nonzero(np.isfinite(values)))
-            for i, j in np.argwhere(np.abs(values - expected) > allowed):
-                where = f"N = {data.width.values[i]}, {ridge_name(float(data.ridge.values[j]))}"
-                far.append(f"{name} at {where} ({values[i, j]:.4g}, limit {expected[i, j]:.4g})")
-    return dots.agreement(count, far, "4 standard errors plus 10/d of the limit", most=6)
+    """Return in one line whether the dots are what the deterministic equivalents predict at their own n, N and d."""
+    return judged(held(panels, names)).answer()
+
+
+def faults(
+    data: Data, work: Worked, settings: Callable[[Any], Mapping[str, RidgeSetting]], noisier: Callable[[Any], Any],
+    ridged: Callable[[Any], Any],
+) -> tuple[Fault, ...]:  # fmt: skip
+    """Return the mistakes that a figure of ridge regression must see; the last two arguments change a preset."""
+
+    def printed(preset: Any, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+        panels = dict(data(preset, rows))
+        for name, setting in settings(preset).items():
+            wrong = replace(setting, regime=squared_zeta(setting.regime))
+            panels[name] = panels[name].assign(wrong.predicted(wrong.predictions()))
+        return panels
+
+    def tested_elsewhere(preset: Any, rows: Sequence[Row]) -> Mapping[str, xr.Dataset]:
+        # a fit that is tested with other weights than its own knows nothing of the target: f and the target add up
+        at = len(next(iter(settings(preset).values())).trials) - 1
+        lost = {"risk": 2.0 + np.asarray(rows[at]["variance"]) - rows[at]["bias"]}
+        return data(preset, [*rows[:at], rows[at] | lost, *rows[at + 1 :]])
+
+    return (
+        wrong_work("labels with twice the noise", data, work, noisier),
+        wrong_work("ridges ten times as large as they are said to be", data, work, ridged),
+        Fault("a draw that was tested with other weights than its own", tested_elsewhere),
+        Fault("ζ = b₁²/b⋆², as the talk prints it, in place of b₁/b⋆", printed),
+    )
+
+
+def squared_zeta(regime: Regime) -> RandomFeatures:
+    """Return features with b₁²/b⋆ in place of b₁, which is what the misprint ζ = b₁²/b⋆² amounts to.
+
+    >>> wrong, right = squared_zeta(RandomFeatures("relu")).activation, RandomFeatures("relu").activation
+    >>> f"{wrong.b1 / wrong.b_star:.6f} {(right.b1 / right.b_star) ** 2:.6f}"
+    '2.751973 2.751973'
+    """
+    assert isinstance(regime, RandomFeatures)
+    sigma = regime.activation
+    more = sigma.b1**2 / sigma.b_star - sigma.b1
+    return replace(regime, activation=Activation(lambda u: sigma(u) + more * u, kinks=sigma.kinks))

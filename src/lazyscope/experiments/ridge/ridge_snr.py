@@ -10,10 +10,10 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.dots import all_trials, by_panel, held
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import wrong_work
+from lazyscope.experiments.frame.judgement import table
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.limits.ridge.optimal import optimal_ridge
 from lazyscope.problems import LinearTarget
@@ -113,13 +113,16 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             ridge = float(panel.best_ridge[i])
             zero = float(panel.risk_ridgeless[i])
             lines.append(f"{name:<12}{ratio:>6g}{ridge:>14.4g}{float(panel.best_risk[i]):>12.4f}{zero:>16.4f}")
+    lines += [*table(held(data, ("risk",))), ridge_dots.HOW]
     return [*lines, ridge_dots.agreement(data, ("risk", "train"))]
 
 
 _TITLE = "The best ridge at high and at low signal-to-noise ratio (the same)"
-_FAULTS = (
-    wrong_work(
-        "labels with twice the noise", data, work, lambda right: replace(right, snr=tuple(0.25 * s for s in right.snr))
-    ),
+_FAULTS = ridge_dots.faults(
+    data,
+    work,
+    lambda preset: preset.settings,
+    lambda right: replace(right, snr=tuple(0.25 * s for s in right.snr)),
+    lambda right: replace(right, ridges=tuple(10.0 * ridge for ridge in right.ridges)),
 )
 EXPERIMENT = Experiment("ridge-snr", _TITLE, PRESETS, work, data, plot, verdict, place=22, faults=_FAULTS)

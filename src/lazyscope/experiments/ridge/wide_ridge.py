@@ -10,10 +10,11 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.dots import all_trials, by_panel
+from lazyscope.experiments.frame.dots import all_trials, by_panel, held, ridge_name
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_work
+from lazyscope.experiments.frame.judgement import table
+from lazyscope.experiments.frame.verdict import answer
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.runs.pictures import FLOOR
@@ -91,23 +92,23 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             peak = float(np.max(curve[panel.line.values > 0.5]))
             lines.append(f"{name:<10}{ridge:>8g}{peak:>10.4f}{np.min(curve):>18.4f}{widest:>10.4f}")
             if widest > np.min(curve):
-                above.append(f"{name}, {ridge_dots.ridge_name(float(ridge))}")
+                above.append(f"{name}, {ridge_name(float(ridge))}")
     best = (
         "The widest network has the lowest risk at every ridge."
         if not above
         else f"Not the widest: {'; '.join(above)}."
     )
     ending = ridge_dots.agreement(data)
+    lines += [*table(held(data, ("risk",))), ridge_dots.HOW]
     return [*lines, best, answer(ending.holds and not above, ending, best if ending.holds else ending)]
 
 
 _TITLE = "At a fixed ridge the widest network is the best (the same)"
-_FAULTS = (
-    wrong_work(
-        "labels with twice the noise",
-        data,
-        work,
-        lambda right: replace(right, noises=tuple(2.0 * tau for tau in right.noises)),
-    ),
+_FAULTS = ridge_dots.faults(
+    data,
+    work,
+    lambda preset: preset.settings,
+    lambda right: replace(right, noises=tuple(2.0 * tau for tau in right.noises)),
+    lambda right: replace(right, ridges=tuple(10.0 * ridge for ridge in right.ridges)),
 )
 EXPERIMENT = Experiment("wide-ridge", _TITLE, PRESETS, work, data, plot, verdict, place=23, faults=_FAULTS)

@@ -38,7 +38,6 @@ WIDEST = 10_000
 """N of the curves."""
 
 _LEAST = 10  # n of the curves
-_SURE = 1.7  # standard errors, of a band of 90 %
 
 
 class DataState(State):
@@ -134,11 +133,13 @@ class Shares:
 @lru_cache(maxsize=32)  # while one size moves, the curve at the other stands still
 def _shares(known: Known, n: tuple[float, ...], N: tuple[float, ...], ridge: float | None) -> Shares:
     """Compute some points; the ridge is the best one where it is None."""
+    from lazyscope.lenses.forecast.verb import SURE
+
     rows, widths = np.broadcast_arrays(np.array(n), np.array(N))
     λ = known.forecaster.best_ridge(rows, widths) if ridge is None else np.full(rows.shape, ridge)
     found = known.forecaster.at(rows, widths, λ)
     shares, stderr = known.forecaster.overall(found)
-    return Shares(shares[0], np.exp(_SURE * stderr), λ, found["degrees_of_freedom"])
+    return Shares(shares[0], np.exp(SURE * stderr), λ, found["degrees_of_freedom"])
 
 
 def _regime(state: DataState) -> RandomFeatures | NeuralTangent:

@@ -38,16 +38,16 @@ def with_decimal_commas(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame in which texts such as 3,14 and 1.234,5 are numbers, with a note on it in `attrs`.
 
     Where every comma has three digits after it and no dot is about, as in 1,234, commas could stand for thousands: such
-    a column stays text.
+    a column stays text, with a note, unless a number begins with 0, as in 0,125.
 
     >>> import pandas as pd
     >>> read = with_decimal_commas(pd.DataFrame({"price": ["3,5", "1.250,25", None], "code": ["1,234", "2,345", "9"]}))
     >>> read.price.tolist()[:2], read.code.tolist()[0], read.attrs["notes"]
-    ([3.5, 1250.25], '1,234', ('decimal commas in price',))
+    ([3.5, 1250.25], '1,234', ('decimal commas in price', 'commas that may stand for thousands, left as text: code'))
     """
     import pandas as pd
 
-    changed = []
+    changed, unclear = [], []
     for name in frame.columns:
         column = frame[name]
         if not _is_text(column):
@@ -55,13 +55,15 @@ def with_decimal_commas(frame: pd.DataFrame) -> pd.DataFrame:
         values = column.dropna().astype(str).str.strip()
         if not values.str.contains(",").any() or not values.str.fullmatch(_COMMA).all():
             continue
-        if not values.str.contains(".", regex=False).any() and values.str.fullmatch(r"[+-]?\d{1,3}(,\d{3})?").all():
+        thousands = values.str.fullmatch(r"[+-]?[1-9]\d{0,2}(,\d{3})?|0").all()
+        if thousands and not values.str.contains(".", regex=False).any():
+            unclear.append(str(name))
             continue
         plain = column.astype(str).str.strip().str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
         frame[name] = pd.to_numeric(plain.where(column.notna(), None), errors="coerce")
         changed.append(str(name))
-    if changed:
-        frame.attrs["notes"] = (f"decimal commas in {shortened(changed)}",)
+    told = (("decimal commas in ", changed), ("commas that may stand for thousands, left as text: ", unclear))
+    frame.attrs["notes"] = tuple(words + shortened(names) for words, names in told if names)
     return frame
 
 

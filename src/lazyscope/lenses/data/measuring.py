@@ -33,7 +33,8 @@ _FOR_ROWS = 0.6  # of what is left, for the comparison on more rows
 _DOUBT = 1.5  # by how much longer a fit on more rows may take than its flops say
 _WORTH_MORE = 1.3  # times the rows, for a comparison to be made again
 _WIDEST = 16384
-_SLOW = 1e9  # flops a second of a regime that nobody has timed
+# flops a second, as `regimes.cost` counts them, on one core; for what has not been timed yet
+_USUAL = {"RF": 1e9, "NT": 1e9, "NN": 2e10, "QM": 2e10, regimes.BOOSTED: 2e10}
 
 
 @dataclass(frozen=True, order=True)
@@ -112,9 +113,17 @@ class _Bench:
         """Return the flops of a fit in one fold."""
         return regimes.cost(cell.regime, cell.width, cell.samples, self.folds[0].X.shape[1], self.outputs)
 
-    def expected(self, cell: Cell) -> float:
-        """Return the seconds that all folds of a cell can be expected to take."""
-        return self.budget.rates.get(cell.regime, 1.0 / _SLOW) * self.flops(cell) * len(self.folds)
+    def expected(self, cell: Cell, folds: int | None = None) -> float:
+        """Return the seconds that some folds of a cell, or all, can be expected to take."""
+        return self._rate(cell.regime) * self.flops(cell) * (len(self.folds) if folds is None else folds)
+
+    def _rate(self, regime: str) -> float:
+        """Return the seconds a flop as timed last; where nothing was, as usual, and slower where others were slower."""
+        known = self.budget.rates
+        if regime in known:
+            return known[regime]
+        slower = max((known[name] * _USUAL[name] for name in _USUAL if name in known), default=1.0)
+        return max(1.0, slower) / _USUAL[regime]
 
 
 def measure(folds: Sequence[Fold], task: Task, widths: Sequence[int], budget: Budget, seed: int) -> Measured:
@@ -227,12 +236,12 @@ def _run(result: Measured, cell: Cell, bench: _Bench) -> bool:
     if cell in result.losses:
         return True
     units, budget, folds = bench.flops(cell), bench.budget, bench.folds
-    if not budget.fits(cell.regime, units * len(folds)):
+    if bench.expected(cell) > budget.left:
         result.skipped.append(cell)
         return False
     losses, squared, start = [], [], budget.left
     for k, fold in enumerate(folds):
-        if not budget.fits(cell.regime, units * (len(folds) - k)):
+        if bench.expected(cell, len(folds) - k) > budget.left:
             result.skipped.append(cell)
             return False
         X, y = fold.first(cell.samples)

@@ -118,7 +118,7 @@ def _compared(measured: Measured, samples: int, width: int) -> str:
         more = f" Of lazy regimes, {_alternative(measured, samples, error)}." if behind else ""
         return (
             "Training features gains nothing that these data can show: "
-            f"at width {gained.width} the error is {error:.3g} with trained features and {lazy:.3g} with "
+            f"at width {gained.width} the error is {error:#.3g} with trained features and {lazy:#.3g} with "
             f"{'random features' if gained.lazy == 'RF' else 'the tangent model'} (a difference of {gained}).{more}"
         )
     if gained.share < 0:
@@ -140,9 +140,9 @@ def boosting(measured: Measured, width: int) -> str:
     if not gained.clear:
         if not learns(measured):
             return ""
-        return f"Boosted trees would do no better: their error is {error:.3g}, a difference of {gained}."
+        return f"Boosted trees would do no better: their error is {error:#.3g}, a difference of {gained}."
     word, how = ("better", "lower") if share > 0 else ("worse", "higher")
-    return f"Boosted trees would do {word} {than}: their error is {error:.3g}, {gained} {how}."
+    return f"Boosted trees would do {word} {than}: their error is {error:#.3g}, {gained} {how}."
 
 
 def shares(part: QuadraticPart) -> str:

@@ -23,6 +23,7 @@ from lazyscope.checks import FloatArray
 from lazyscope.lenses.forecast.pool import Pool
 
 _TINY = 1e-300
+_WIDEST = 1e20  # features: from there on they are infinitely many, to rounding
 _HALVINGS = 60  # of an interval of at most a few hundred: to rounding
 
 
@@ -77,7 +78,7 @@ class Errors:
 
 def errors(functions: Functions, n: FloatArray, N: FloatArray, ridge: FloatArray) -> Errors:
     """Return the errors at sizes that broadcast against one another: sixty evaluations of a spline a point."""
-    n, N, ridge = np.broadcast_arrays(n, N, ridge)
+    n, N, ridge = np.broadcast_arrays(n, np.where(N > _WIDEST, np.inf, N), ridge)
     t = _solved(functions, n, N, ridge)
     (kappa, df1, gap), (G, M) = functions.sizes(t), functions.errors(t)
     wide = np.isinf(N)

@@ -1,17 +1,18 @@
 """More rows than there are: the functions of a pool continued below the κ that it reaches, and a band for the cost.
 
 Where df₁ comes near P the functions of a pool bend: df₁(κ) and G(κ) err together there, so that their errors cancel in
-the forecast for n ≤ P rows, and not for more. So the part with df₁ < P/3 is kept, and continued from its end κ₀ by
+the forecast for n ≤ P rows, and not for more. So the part with df₁ < P/2 is kept, and continued from its end κ₀ by
 
-    log df₁ = log df₁(κ₀) − s log(κ/κ₀),     G = G(κ₀) · √(line · floor),
-    line = (κ/κ₀)^a,                          floor = φ + (1 − φ)(κ/κ₀)^b,      0 ≤ φ < 1, a, b ≥ 0,
+    df₁ = df₁(κ₀) (κ/κ₀)^−s,      G = G(κ₀) [φ + (1 − φ)(κ/κ₀)^b],      0 ≤ φ < 1,  b > 0,
 
-with s fitted over P/16 < df₁ < P/3, and a, b, φ over P/64 (at least 10) < df₁ < P/3. `line` says that the error falls
-for ever, `floor` that a part of it is noise; rows at hand seldom tell which, and the truth was near the middle of both.
-M follows from G. To be continuous at n = P, the error is multiplied by (pool's/continued error at P)^{P/n}.
+with s fitted over P/16 < df₁ < P/2. φ is the share of the error that stays for ever, as noise does; rows at hand seldom
+tell it apart from a slower fall. So log G is averaged over all φ and b, alike beforehand, each weighted by how likely
+it makes the table over P/64 (at least 10) < df₁ < P/2. The errors of log G(κ)/G(κ₀) are taken as Gaussian, with the
+covariance of the jackknife and 2 % at each node for what no such curve follows. M follows from G. To be continuous at
+n = P, the error is multiplied by (pool's/continued error at P)^{P/n}.
 
-The band has two parts: the jackknife over groups of rows, fits done again for each, and the distance of `line` and
-`floor` from their middle. It is then widened by what it missed in a rehearsal: quarters of the pool forecast n = P/2
+The band has two parts: the jackknife over groups of rows, averages done again for each, and the spread of the weighted
+curves around their average. It is then widened by what it missed in a rehearsal: quarters of the pool forecast n = P/2
 and P, where the whole pool knows the answer.
 """
 
@@ -29,12 +30,13 @@ from lazyscope.lenses.forecast.pool import Pool, pool
 LEAST_ROWS = 80
 """A quarter of fewer rows rehearses nothing."""
 
-_TRUSTED = 3.0  # df₁ < P/3
+_TRUSTED = 2.0  # df₁ < P/2
 _FOR_ERRORS, _FOR_SIZES = 64.0, 16.0
 _LEAST = 10.0  # degrees of freedom: with fewer, the error is near that of zero
 _FEWEST = 6  # nodes of a fit
 _SATURATED = 0.02  # s: from there on df₁ does not grow, as the kernel has no more directions
-_POWERS, _FLOORS = np.linspace(0.05, 1.2, 24), np.linspace(0.0, 0.95, 39)
+_POWERS, _FLOORS = np.linspace(0.05, 1.2, 24), np.linspace(0.0, 0.975, 40)
+_MISFIT = 0.02  # of G, at each node: what no curve of the family follows
 _STEP, _DEEPEST = 0.25, 40.0  # of log κ: between nodes, and at most
 _QUARTERS = 4
 _RIDGES = (1e-3, 1e-1)  # of the mean of the kernel's diagonal: where the rehearsal is done
@@ -43,7 +45,7 @@ _WIDEST = 4.0
 
 @dataclass(frozen=True, eq=False)
 class Extrapolation:
-    """The functions with their continuation, of which the last copy is `line` with all rows; P."""
+    """The functions with their continuation, of which the last copy lies one spread of the curves higher; P."""
 
     functions: Functions
     rows: int
@@ -51,7 +53,7 @@ class Extrapolation:
     def errors(
         self, own: Functions, n: FloatArray, N: FloatArray, ridge: FloatArray
     ) -> tuple[curve.Errors, FloatArray]:
-        """Return the errors at n > P, and the distance of the two ways to continue from their middle, in log risk."""
+        """Return the errors at n > P, and the spread of the ways to continue around their average, in log risk."""
         n, N, ridge = np.broadcast_arrays(n, N, ridge)
         P = np.full(n.shape, float(self.rows))
         found, here = curve.errors(self.functions, n, N, ridge), curve.errors(self.functions, P, N, ridge)
@@ -77,12 +79,12 @@ def continued(pool: Pool, most: float) -> Extrapolation:
     below = -np.arange(_STEP, deep + _STEP, _STEP)[::-1]
     chosen = _window(pool.df1, first, max(P / _FOR_ERRORS, _LEAST))
     kept = pool.G[..., first:]
-    line, floor = _fitted(x[chosen], np.log(pool.G[..., chosen]), below)
+    shape, spread = _averaged(x[chosen], np.log(pool.G[..., chosen]), below)
     if s == _SATURATED:  # a kernel of low rank: all its directions are known, and nothing is left to be learnt
-        line, floor = np.ones_like(line), np.ones_like(floor)
-    middle = np.concatenate([kept[..., :1] * np.sqrt(line * floor), kept], axis=-1)
-    alone = np.concatenate([kept[:1, :, :1] * line[:1], kept[:1]], axis=-1)
-    G, M = np.concatenate([middle, alone]), np.concatenate([pool.M[..., first:], pool.M[:1, :, first:]])
+        shape, spread = np.zeros_like(shape), np.zeros_like(spread)
+    middle = np.concatenate([kept[..., :1] * np.exp(shape), kept], axis=-1)
+    higher = np.concatenate([kept[:1, :, :1] * np.exp(shape[:1] + spread), kept[:1]], axis=-1)
+    G, M = np.concatenate([middle, higher]), np.concatenate([pool.M[..., first:], pool.M[:1, :, first:]])
     grows = s if s > _SATURATED else 0.0
     df1 = np.concatenate([pool.df1[first] * np.exp(-grows * below), pool.df1[first:]])
     gap = np.concatenate([grows * df1[: below.size], pool.gap[first:]])
@@ -97,19 +99,29 @@ def _window(df1: FloatArray, first: int, least: float) -> slice:
     return slice(first, max(first + _FEWEST, int(np.argmax(df1 < least))))
 
 
-def _fitted(x: FloatArray, g: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Fit both ways to continue to log G = g, (copies, targets, nodes); return them at x = `below`."""
-    g = g - g.mean(axis=-1, keepdims=True)
-    a = np.maximum(g @ (x - x.mean()) / np.sum((x - x.mean()) ** 2), 0.0)
-    powers, floors = (grid.ravel() for grid in np.meshgrid(_POWERS, _FLOORS, indexing="ij"))
+def _averaged(x: FloatArray, g: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Average log G/G(κ₀) at x = `below` over curves weighted by log G = g, (copies, targets, nodes); x[0] = 0.
 
-    def shape(x: FloatArray) -> FloatArray:
-        return np.asarray(floors[:, None] + (1.0 - floors[:, None]) * np.exp(powers[:, None] * x))
+    Return it for every copy, (copies, targets, below), and its spread with all rows, (targets, below).
+    """
+    powers, floors = (grid.ravel()[:, None] for grid in np.meshgrid(_POWERS, _FLOORS, indexing="ij"))
 
-    H = np.log(shape(x))
-    H -= H.mean(axis=1, keepdims=True)
-    best = np.argmin(np.sum(H**2, axis=1) - 2.0 * (g @ H.T), axis=-1)
-    return np.exp(a[..., None] * below), shape(below)[best]
+    def curves(x: FloatArray) -> FloatArray:
+        return np.asarray(np.log(floors + (1.0 - floors) * np.exp(powers * x)))
+
+    fitted, beyond, seen = curves(x[1:]), curves(below), (g - g[..., :1])[..., 1:]
+    mean, spread = np.empty((*g.shape[:2], below.size)), np.empty((g.shape[1], below.size))
+    for k in range(g.shape[1]):
+        left_out = seen[1:, k] - seen[1:, k].mean(axis=0)
+        covariance = (1.0 - 1.0 / len(left_out)) * left_out.T @ left_out + _MISFIT**2 * np.eye(x.size - 1)
+        root = np.linalg.inv(np.linalg.cholesky(covariance))
+        white, data = fitted @ root.T, seen[:, k] @ root.T
+        fit = data @ white.T - 0.5 * np.sum(white**2, axis=1)  # log likelihood, but for a constant of each copy
+        weight = np.exp(fit - fit.max(axis=1, keepdims=True))
+        weight /= weight.sum(axis=1, keepdims=True)
+        mean[:, k] = weight @ beyond
+        spread[k] = np.sqrt(weight[0] @ (beyond - mean[0, k]) ** 2)
+    return mean, spread
 
 
 def _below(G: FloatArray, M: FloatArray, kappa: FloatArray, count: int) -> FloatArray:
@@ -121,10 +133,14 @@ def _below(G: FloatArray, M: FloatArray, kappa: FloatArray, count: int) -> Float
     return np.concatenate([whole / u[:-1], M], axis=-1)
 
 
-def rehearsed(K: FloatArray, Y: FloatArray) -> list[Pool]:
-    """Return the pools of four quarters of the rows, drawn at random; K is kept. A sixteenth of its decomposition."""
+def rehearsed(K: FloatArray, Y: FloatArray, largest: int | None = None) -> list[Pool]:
+    """Return the pools of four quarters of the rows, drawn at random; K is kept. A sixteenth of its decomposition.
+
+    `largest` cuts them to that many rows.
+    """
     parts = np.array_split(np.random.default_rng(0).permutation(len(K)), _QUARTERS)
-    return [pool(K[np.ix_(part, part)], Y[part]) for part in parts]
+    kernels = [(K[np.ix_(part, part)], Y[part]) for part in (part[:largest] for part in parts)]
+    return [pool(kernel, targets) for kernel, targets in kernels if np.any(kernel)]
 
 
 def missed(quarters: list[Pool], own: Functions, diagonal: float) -> float:

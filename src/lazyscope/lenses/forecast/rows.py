@@ -12,6 +12,7 @@ from lazyscope.errors import InvalidParameter
 from lazyscope.lenses.forecast.kernels import MATRICES, gram
 
 LEAST_ROWS = 20
+_ROUNDING = 1e-14  # of the largest target: a spread below it is none
 _CONTINUOUS = 0.5  # of the rows: a column with more values than that is no category
 
 
@@ -53,6 +54,8 @@ def rows_of(
             must = f"have at least {LEAST_ROWS} rows that differ"
             raise InvalidParameter.of("forecast", "X", must, len(kept), "Bring more rows.")
     _vary(Y)
+    if not intercept and np.any(Y.mean(axis=0) ** 2 > np.var(Y, axis=0)):
+        notes = (*notes, "the target has a mean, which intercept=True would take out")
     K = seen if X is None else gram(regime, seen, scale, bias)
     K.setflags(write=True)  # a copy of ours, which the decomposition overwrites
     if intercept:  # an unpenalised constant: one more feature, so large that λ does not touch it
@@ -76,7 +79,7 @@ def targets(y: Any, rows: int, task: str | None) -> tuple[FloatArray, tuple[str,
 
     >>> targets(["a", "b", "a"], 3, None)[0].ravel()
     array([-1.,  1., -1.])
-    >>> targets([0, 1, 2], 3, "classification")[1]
+    >>> targets([0, 1, 2, 0, 1, 2], 6, "classification")[1]
     ('0', '1', '2')
     """
     if task not in (None, "regression", "classification"):
@@ -92,9 +95,14 @@ def targets(y: Any, rows: int, task: str | None) -> tuple[FloatArray, tuple[str,
     if array.ndim != 1 or task == "regression":
         must = "be numbers for a regression, or one column of classes"
         raise InvalidParameter.of("forecast", "y", must, f"values of type {array.dtype}, shape {array.shape}")
-    if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
-        raise InvalidParameter.of("forecast", "y", "name a class for each row", "NaN or infinity", "Leave them out.")
+    missing = array.dtype.kind == "O" and any(one is None or one != one for one in array)
+    if missing or (array.dtype.kind == "f" and not np.all(np.isfinite(array))):
+        raise InvalidParameter.of("forecast", "y", "name a class for each row", "rows without one", "Leave them out.")
     classes = np.unique(array.astype(str) if array.dtype.kind == "O" else array)
+    if len(classes) > max(2.0, _CONTINUOUS * rows):
+        must = "have classes that repeat"
+        got = f"{len(classes):,} of them among {rows:,} rows"
+        raise InvalidParameter.of("forecast", "y", must, got, "Pass numbers, if that is what they are.")
     against = [np.where(array.astype(classes.dtype) == one, 1.0, -1.0) for one in classes]
     if len(classes) <= 2:
         return against[-1][:, None], None
@@ -102,7 +110,7 @@ def targets(y: Any, rows: int, task: str | None) -> tuple[FloatArray, tuple[str,
 
 
 def _vary(Y: FloatArray) -> None:
-    if np.any(np.ptp(Y, axis=0) == 0.0):
+    if np.any(np.ptp(Y, axis=0) <= _ROUNDING * np.max(np.abs(Y), axis=0)):
         raise InvalidParameter.of("forecast", "y", "vary: at least two different values", "a constant")
 
 

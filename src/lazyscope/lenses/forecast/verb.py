@@ -14,6 +14,7 @@ from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.lenses.forecast import curve, extrapolate
 from lazyscope.lenses.forecast.curve import Functions
 from lazyscope.lenses.forecast.extrapolate import Extrapolation
+from lazyscope.lenses.forecast.misfit import LARGEST_PART, Misfit, misfit
 from lazyscope.lenses.forecast.pool import pool
 from lazyscope.lenses.forecast.rows import Rows, rows_of
 from lazyscope.progress import report
@@ -29,8 +30,8 @@ ASSUMPTIONS = (
     "objective Σ(y − f)² + λ‖a‖², f = N^−½ Σ a_jφ_j, E[φφ] = K; ridge = 0 is λ → 0",
     "no limit is taken: the relative error falls with n and N, and is largest near N = n at small λ",
 )
-SURE = 1.7
-"""Standard errors of log risk: a band of 90 % for a jackknife of twenty groups."""
+SURE = 1.73
+"""Standard errors of log risk: a band of 90 % by Student's t of a jackknife of twenty groups."""
 
 _RIDGES = np.geomspace(1e-9, 1e4, 53)  # of the mean of the kernel's diagonal, for the best one
 _AT_ONCE = 1 << 21  # numbers in an array
@@ -41,35 +42,37 @@ _LARGEST_RIDGE = 1e8  # of the trace of the kernel: nothing is learnt from there
 class Forecaster:
     """A decomposed pool, ready to answer for any n, N and λ at once.
 
-    `most` is the largest n that it continues to; `widened` the factor that the rehearsal found for bands beyond P.
+    `most` is the largest n that it continues to; `widened` the factor that the rehearsal found for bands beyond P;
+    `misfit` what joins every band where rows are not alike, unless they are too few to tell.
     """
 
     rows: int
     own: Functions
     beyond: Extrapolation | None
     widened: float
+    misfit: Misfit | None
     energy: FloatArray
     diagonal: float
 
     @classmethod
     def of(cls, rows: Rows, most: float, largest_ridge: float = 0.0) -> Forecaster:
-        """Decompose; the kernel of the rows is overwritten. Only n > P asks for the rehearsal, a tenth more work."""
+        """Decompose; the kernel of the rows is overwritten. Only n > P asks for whole quarters, a tenth more work."""
         K, Y = rows.K, rows.Y
         P, diagonal = len(K), float(np.mean(np.diagonal(K)))
         variance = np.var(Y, axis=0)
-        quarters = []
         report(0, 2, f"kernel of {P:,} rows")
-        if most > P:
-            if P < extrapolate.LEAST_ROWS:
-                must = f"be at most the number of rows, unless there are {extrapolate.LEAST_ROWS} of them"
-                raise InvalidParameter.of("forecast", "samples", must, f"{most:g} for {P} rows")
-            quarters = extrapolate.rehearsed(K, Y)
+        if most > P and P < extrapolate.LEAST_ROWS:
+            must = f"be at most the number of rows, unless there are {extrapolate.LEAST_ROWS} of them"
+            raise InvalidParameter.of("forecast", "samples", must, f"{most:g} for {P} rows")
+        enough = P >= extrapolate.LEAST_ROWS
+        parts = extrapolate.rehearsed(K, Y, None if most > P else LARGEST_PART) if enough else []
         report(1, 2, f"kernel of {P:,} rows")
         table = pool(K, Y, 10.0 * P * min(largest_ridge, _LARGEST_RIDGE * P * diagonal))
         own = Functions.of(table)
-        beyond = extrapolate.continued(table, most) if quarters else None
-        widened = extrapolate.missed(quarters, own, diagonal) if quarters else 1.0
-        return cls(P, own, beyond, widened, variance, diagonal)
+        beyond = extrapolate.continued(table, most) if most > P else None
+        widened = extrapolate.missed(parts, own, diagonal) if most > P else 1.0
+        found = misfit(parts, own, P, diagonal, variance) if parts else None
+        return cls(P, own, beyond, widened, found, variance, diagonal)
 
     def at(self, n: Any, N: Any, ridge: Any) -> dict[str, Any]:
         """Return risk, its copies without each group of rows, band and degrees of freedom at sizes that broadcast."""
@@ -93,19 +96,21 @@ class Forecaster:
             df1 = np.where(more, farther.degrees_of_freedom, df1)
             residual = np.where(more, farther.residual, residual)
         widened = 1.0 + (self.widened - 1.0) * np.where(more, 1.0 - P / n, 0.0)
+        unlike = np.zeros(n.shape) if self.misfit is None else self.misfit.at(df1, n, N, P)
         with np.errstate(invalid="ignore"):  # infinite at N = n without a ridge
-            stderr = np.sqrt(curve.spread(copies) ** 2 + apart**2) * widened
+            stderr = np.sqrt(curve.spread(copies) ** 2 + apart**2 + unlike**2) * widened
         return {
             "copies": copies, "risk": copies[0], "stderr": np.where(np.isfinite(copies[0]), stderr, 0.0),
             "degrees_of_freedom": df1, "extrapolated": more, "residual": residual, "apart": apart * widened,
-            "widened": widened,
+            "widened": widened, "misfit": unlike,
         }  # fmt: skip
 
     def overall(self, found: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
         """Return the errors of all targets added, over the best constant's, (1 + groups, …), and the standard error."""
         shares = np.sum(found["copies"], axis=1) / np.sum(self.energy)
         with np.errstate(invalid="ignore"):
-            stderr = np.hypot(curve.spread(shares) * found["widened"], np.sqrt(np.mean(found["apart"] ** 2, axis=0)))
+            apart = np.mean(found["apart"] ** 2, axis=0)
+            stderr = np.sqrt((curve.spread(shares) ** 2 + found["misfit"] ** 2) * found["widened"] ** 2 + apart)
         return shares, np.where(np.isfinite(shares[0]), stderr, 0.0)
 
     def best_ridge(self, n: Any, N: Any) -> FloatArray:

@@ -19,8 +19,11 @@ LossName = Literal["square", "cross-entropy"]
 class Differentiable(Protocol):
     """A network as a differentiable function of θ and x."""
 
-    layers: Mapping[str, slice]
     at_once: int
+
+    @property
+    def layers(self) -> Mapping[str, slice]:
+        """Where the parameters of each layer stand in θ."""
 
     def state(self) -> FloatArray:
         """θ as it is now."""

@@ -45,7 +45,7 @@ def random_features(problem: LinearLabels, regime: RandomFeatures, run: Run) -> 
     d, N, n = run.d, run.whole("width"), run.whole("samples")
     size = 8.0 * (3.0 * n * N + 2.0 * n * min(n, N) + (N + n) * d) + 4.0 * _BLOCK * (d + 2.0 * N)
     fits_in_memory(size, f"The margin of n = {n} samples on N = {N} features", "Use smaller sizes.")
-    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(run.number, N, n, d)))
+    rng = _generator(run.seed, run.number, N, n, d)
     W = unit_rows(rng.standard_normal((N, d)))
     X = rng.standard_normal((n, d))  # β₀ along the first axis: nothing else has a direction
     y = labels(problem, X[:, 0], rng)
@@ -59,6 +59,19 @@ def random_features(problem: LinearLabels, regime: RandomFeatures, run: Run) -> 
     return _row(largest, gaussian_error(problem, float(seen[0]), float(seen @ seen) + noise))
 
 
+def drawn_weights(seed: int, number: int, N: int, n: int, d: int) -> FloatArray:
+    """Return the weights of a draw, (N, d), without its data; the score is along the first axis.
+
+    >>> drawn_weights(0, 3, 5, 8, 4).shape
+    (5, 4)
+    """
+    return unit_rows(_generator(seed, number, N, n, d).standard_normal((N, d)))
+
+
+def _generator(seed: int, number: int, N: int, n: int, d: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number, N, n, d)))
+
+
 def given_features(
     problem: LinearLabels, regime: IsotropicFeatures | GaussianFeatures, run: Run
 ) -> dict[str, FloatArray]:
@@ -66,7 +79,7 @@ def given_features(
     d, N, n = run.d, run.whole("width"), run.whole("samples")
     fits_in_memory(8.0 * (3.0 * n * N + 2.0 * n * min(n, N)), f"n = {n} samples of N = {N} features", "Use fewer.")
     root, share = _spectrum(regime, N)
-    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(run.number, N, n, d)))
+    rng = _generator(run.seed, run.number, N, n, d)
     G = rng.standard_normal((n, N))
     toward = np.sqrt(share)
     score = G @ toward + np.sqrt(max(0.0, 1.0 - float(share.sum()))) * rng.standard_normal(n)
