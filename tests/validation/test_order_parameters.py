@@ -5,6 +5,7 @@ import pytest
 
 import lazyscope as ls
 from lazyscope.experiments.dynamics.plateau import PlateauDraw, parted
+from lazyscope.runs.side_by_side import as_normal
 
 pytestmark = pytest.mark.slow
 
@@ -14,8 +15,9 @@ FIRST, STEP, UNTIL, RUNS, POINTS, DIMENSIONS = (0.15, 0.05), 0.5, 150.0, 20, 24,
 def test_sgd_approaches_the_equations_like_the_root_of_d(keep):
     """Twenty runs in each dimension from the same overlaps: the risk before the plateau ends, and when neurons part.
 
-    The distance of a run is the mean over the times before the end of (risk/solution − 1)². The standard error of the
-    slope of its root in d comes from the scatter of the runs. Times of parting are those at which R₁₁ − R₁₂ is ½.
+    As in `compare`, z is the normal quantile as unlikely as the ratio is under Student's law. The distance of a run is
+    the mean over the times before the end of (risk/solution − 1)², and the standard error of the slope of its root in d
+    comes from the scatter of the runs. Times of parting are those at which R₁₁ − R₁₂ is ½.
     """
     z, distance, error, ends = {}, [], [], {}
     for d in DIMENSIONS:
@@ -28,7 +30,8 @@ def test_sgd_approaches_the_equations_like_the_root_of_d(keep):
         path = ls.order_parameters(problem, ls.Trained("erf2"), times=fine, step_size=STEP, overlaps=start)
         solution, before = path.sel(time=times), times < float(path.plateau_end)
         risks, theory = np.array([row["risk"] for row in rows])[:, before], solution.risk.values[before]
-        z[d] = ((risks.mean(axis=0) - theory) / (risks.std(axis=0, ddof=1) / np.sqrt(RUNS))).tolist()
+        away = risks.mean(axis=0) - theory
+        z[d] = (np.sign(away) * as_normal(np.abs(away), risks.std(axis=0, ddof=1) / np.sqrt(RUNS), RUNS)).tolist()
         squares = np.mean((risks / theory - 1.0) ** 2, axis=1)
         distance.append(float(np.sqrt(squares.mean())))
         error.append(float(0.5 * squares.std(ddof=1) / np.sqrt(RUNS) / squares.mean()))  # of log distance

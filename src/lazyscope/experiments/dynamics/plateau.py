@@ -212,8 +212,7 @@ def _draw_risk(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
         axes.annotate("plateau:\nneurons alike", (np.sqrt(begin * end), 2.5 * height), ha="center", color="#555555")
     axes.plot(first.line, first.line_risk, color=colour, zorder=2)
     for k, (_, panel, marker) in enumerate(_markers(data)):
-        axes.errorbar(panel.time, panel.risk, panel.risk_stderr, color=_tone(k, len(data)), linestyle="", marker=marker,
-                      markersize=4.5, zorder=3)  # fmt: skip
+        axes.errorbar(panel.time, panel.risk, panel.risk_stderr, zorder=3, **_dots(k, len(data), marker))
     axes.set(xscale="log", yscale="log", xlabel="t = steps/d", ylabel=RISK)
     axes.set_ylim(bottom=5e-4)
     axes.set_title("The risk falls, rests, and falls again")
@@ -224,8 +223,9 @@ def _draw_overlaps(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
     for m, style in enumerate(("-", "--")):
         axes.plot(first.line, first.line_R[:, 0, m], color=LOOKS["NN"]["color"], linestyle=style, zorder=2)
         for k, (_, panel, marker) in enumerate(_markers(data)):
-            axes.errorbar(panel.time, panel.R[:, 0, m], panel.R_stderr[:, 0, m], color=_tone(k, len(data)),
-                          linestyle="", marker=marker, markersize=4.5, zorder=3)  # fmt: skip
+            axes.errorbar(
+                panel.time, panel.R[:, 0, m], panel.R_stderr[:, 0, m], zorder=3, **_dots(k, len(data), marker)
+            )
     begin, end = first.plateau.values
     if np.isfinite(end):
         axes.axvspan(begin, end, color="#eeeeee", zorder=0)
@@ -237,19 +237,25 @@ def _tone(k: int, count: int) -> Any:
     return scale_colour(0.15 + 0.7 * k / max(1, count - 1)) if count > 1 else LOOKS["NN"]["color"]
 
 
+def _dots(k: int, count: int, marker: str) -> dict[str, Any]:
+    """Return the look of the k-th of `count` dimensions: open around the next, as all lie on the line."""
+    colour, last = _tone(k, count), k == count - 1
+    open_ = {} if last else {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.4}
+    return {"color": colour, "linestyle": "", "marker": marker, "markersize": 4.5 + 4.5 * (count - 1 - k), **open_}
+
+
 def _legend(data: Mapping[str, xr.Dataset]) -> dict[str, Any]:
     from matplotlib.lines import Line2D
 
     colour, step = LOOKS["NN"]["color"], next(iter(data.values())).attrs["step_size"]
     handles = [
-        Line2D([], [], color=colour, label=f"order parameters, d → ∞, η = {step:g} (R$_{{11}}$)"),
-        Line2D([], [], color=colour, linestyle="--", label="the same, R$_{12}$"),
+        Line2D([], [], color=colour, label=f"equations, d → ∞, η = {step:g}; right: R$_{{11}}$"),
+        Line2D([], [], color=colour, linestyle="--", label="R$_{12}$"),
     ]
     handles += [
-        Line2D([], [], color=_tone(k, len(data)), marker=marker, linestyle="",
-               label=f"SGD, {name}, {panel.attrs['runs']} runs")
+        Line2D([], [], label=f"SGD, {name}, {panel.attrs['runs']} runs", **_dots(k, len(data), marker))
         for k, (name, panel, marker) in enumerate(_markers(data))
-    ]  # fmt: skip
+    ]
     return {"handles": handles, "loc": "outside lower center", "ncols": len(handles)}
 
 

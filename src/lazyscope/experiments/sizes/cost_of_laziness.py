@@ -152,18 +152,25 @@ def _draw(axes: Axes, degree: int, panels: Sequence[xr.Dataset]) -> None:
             continue  # the verdict says who did not reach the level
         dots, exponent = panel.needed.values[kept], float(panel.theory_exponent)
         error = dots * np.nan_to_num(panel.needed_stderr.values[kept])
-        axes.errorbar(d[kept], dots, error, color=colour, marker=marker, linestyle="", zorder=3)
+        wide = {"markersize": 9.0, "markerfacecolor": "none"} if learner == "kernel" else {}  # NT's lie upon them
+        axes.errorbar(d[kept], dots, error, color=colour, marker=marker, linestyle="", zorder=3, **wide)
         if learner in LAZY:
             x, line = panel.line_d.values, panel.line.values
         else:
             x = np.array(_REACH, dtype=float)
             line = np.exp(float(np.mean(np.log(dots) - exponent * np.log(d[kept])))) * x**exponent
-        axes.plot(x, line, color=colour, linestyle="-" if learner in LAZY else "--", zorder=2)
-        if learner != "NT":  # it lies on that of the kernel
-            ends.append((float(line[-1]), "d" if exponent == 1 else f"d$^{{{exponent:g}}}$", colour))
+        axes.plot(x, line, color=colour, linestyle="-" if learner in LAZY else "--", zorder=2,
+                  linewidth=4.0 if learner == "kernel" else None)  # fmt: skip
+        name = "d" if exponent == 1 else f"d$^{{{exponent:g}}}$"
+        if learner != "NT" and line[-1] <= _HEIGHT[1]:  # that of NT lies on that of the kernel
+            ends.append((float(line[-1]), name, colour))
+        elif learner != "NT":  # it leaves the frame through its upper side
+            out = float(np.exp(np.interp(np.log(_HEIGHT[1]), np.log(line), np.log(x))))
+            axes.annotate(name, (out, _HEIGHT[1]), (0, 3), textcoords="offset points", ha="center", color=colour,
+                          fontsize=9.5, annotation_clip=False)  # fmt: skip
     axes.set(xscale="log", yscale="log", xlabel="d, inputs", ylim=_HEIGHT, xlim=(_REACH[0], _REACH[-1]))
-    name_ends(axes, [(min(end, 0.7 * _HEIGHT[1]), text, colour) for end, text, colour in ends])
-    axes.set_title(f"degree {degree}: y = he$_{degree}$(⟨u, x⟩)")
+    name_ends(axes, ends)
+    axes.set_title(f"degree {degree}: y = he$_{degree}$(⟨u, x⟩)", pad=14)
 
 
 def _legend(learners: Sequence[str]) -> dict[str, object]:
@@ -171,7 +178,8 @@ def _legend(learners: Sequence[str]) -> dict[str, object]:
 
     handles = [
         Line2D([], [], color=LOOKS[_LOOKS[learner][0]]["color"], marker=_LOOKS[learner][1],
-               linestyle="-" if learner in LAZY else "--", label=_WORDS[learner])
+               linestyle="-" if learner in LAZY else "--", label=_WORDS[learner],
+               linewidth=4.0 if learner == "kernel" else None)
         for learner in learners
     ]  # fmt: skip
     return {"handles": handles, "loc": "outside lower center", "ncols": len(handles),

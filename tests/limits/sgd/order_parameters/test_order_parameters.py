@@ -251,7 +251,7 @@ def test_the_claim_starts_where_simulate_does():
         (
             ls.MultiIndex(9, "he3"),
             ls.Trained("cube"),
-            {"width": 1, "step_size": 2.0, "times": 50.0},
+            {"width": 1, "step_size": 2.0, "times": 3.0},
             ls.NotConverged,
             "smaller",
         ),
