@@ -125,7 +125,7 @@ def test_laziness_is_that_of_the_explicit_computation(name):
         assert len(look.start) == 24  # counted once
 
 
-def test_a_function_of_jax_with_nested_parameters_and_two_inputs():
+def test_a_function_of_jax_with_nested_parameters_and_two_inputs(doubles):
     """As Flax has them: apply({"params": …}, a, b), here with a dictionary of inputs."""
 
     def apply(variables, batch):
@@ -133,23 +133,22 @@ def test_a_function_of_jax_with_nested_parameters_and_two_inputs():
         h = jnp.tanh(batch["a"] @ params["Dense_0"]["kernel"] + params["Dense_0"]["bias"])
         return {"logits": (h * batch["b"]) @ params["Dense_1"]["kernel"]}
 
-    with jax.enable_x64(True):
-        rng = np.random.default_rng(0)
-        shapes = {"Dense_0": {"kernel": (3, 6), "bias": (6,)}, "Dense_1": {"kernel": (6, 2)}}
-        draw = lambda shape: jnp.asarray(rng.standard_normal(shape))  # noqa: E731
-        params = jax.tree_util.tree_map(draw, {"params": shapes}, is_leaf=lambda leaf: isinstance(leaf, tuple))
-        batch = {"a": rng.standard_normal((7, 3)), "b": rng.standard_normal((7, 6))}
-        look = ls.lens((apply, params), batch, rng.integers(0, 2, 7), orders=1)
-        moved = jax.tree_util.tree_map(lambda leaf: leaf + 0.05 * draw(leaf.shape), params)
-        seen = look(1, moved).laziness
-        flat, tree = jax.flatten_util.ravel_pytree(params)
-        other = jax.flatten_util.ravel_pytree(moved)[0]
-        f = lambda theta: apply(tree(theta), {k: jnp.asarray(v) for k, v in batch.items()})["logits"]  # noqa: E731
-        J0, J = (np.asarray(jax.jacrev(f)(theta)) for theta in (flat, other))
-        K0, K = (np.einsum("akp,bkp->ab", M, M) for M in (J0, J))
-        f0, f1 = np.asarray(f(flat)), np.asarray(f(other))
-        missed = np.linalg.norm(f1 - f0 - J0 @ np.asarray(other - flat)) / np.linalg.norm(f1 - f0)
-        expected = 1.0 - min(1.0, max(missed, np.linalg.norm(K - K0) / np.linalg.norm(K0)))
+    rng = np.random.default_rng(0)
+    shapes = {"Dense_0": {"kernel": (3, 6), "bias": (6,)}, "Dense_1": {"kernel": (6, 2)}}
+    draw = lambda shape: jnp.asarray(rng.standard_normal(shape))  # noqa: E731
+    params = jax.tree_util.tree_map(draw, {"params": shapes}, is_leaf=lambda leaf: isinstance(leaf, tuple))
+    batch = {"a": rng.standard_normal((7, 3)), "b": rng.standard_normal((7, 6))}
+    look = ls.lens((apply, params), batch, rng.integers(0, 2, 7), orders=1)
+    moved = jax.tree_util.tree_map(lambda leaf: leaf + 0.05 * draw(leaf.shape), params)
+    seen = look(1, moved).laziness
+    flat, tree = jax.flatten_util.ravel_pytree(params)
+    other = jax.flatten_util.ravel_pytree(moved)[0]
+    f = lambda theta: apply(tree(theta), {k: jnp.asarray(v) for k, v in batch.items()})["logits"]  # noqa: E731
+    J0, J = (np.asarray(jax.jacrev(f)(theta)) for theta in (flat, other))
+    K0, K = (np.einsum("akp,bkp->ab", M, M) for M in (J0, J))
+    f0, f1 = np.asarray(f(flat)), np.asarray(f(other))
+    missed = np.linalg.norm(f1 - f0 - J0 @ np.asarray(other - flat)) / np.linalg.norm(f1 - f0)
+    expected = 1.0 - min(1.0, max(missed, np.linalg.norm(K - K0) / np.linalg.norm(K0)))
     assert seen == pytest.approx(expected, abs=CLOSE) and 0.0 < seen < 1.0
 
 

@@ -18,6 +18,8 @@ from lazyscope.lenses.network.laziness import laziness, movement, relative_error
 from lazyscope.lenses.network.sketch import alignment, change, drift
 from lazyscope.lenses.network.torch_model import TorchModel
 
+pytestmark = pytest.mark.usefixtures("doubles")
+
 
 def module(d=3, m=6, k=2, seed=0):
     torch.manual_seed(seed)
@@ -36,15 +38,6 @@ def params_of(net):
         "first": {"w": jnp.asarray(first.weight.detach().numpy().T), "b": jnp.asarray(first.bias.detach().numpy())},
         "second": {"w": jnp.asarray(second.weight.detach().numpy().T), "b": jnp.asarray(second.bias.detach().numpy())},
     }
-
-
-@pytest.fixture(autouse=True)
-def doubles():
-    """Derivatives are compared to ten digits; JAX has float32 unless it is told otherwise."""
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
 
 
 @pytest.fixture(params=["torch", "jax"])

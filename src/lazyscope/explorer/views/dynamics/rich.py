@@ -33,7 +33,7 @@ class RichState(State):
 
     axis: Literal["alpha", "time"] = choice(
         "alpha", "Horizontal axis", "alpha: where training ends, against α; time: on the way, at this α.",
-        names=("scale α, at the end", "time, at this α"),
+        names=("α, at the end", "time, at this α"),
     )  # fmt: skip
     scale: float = slider(
         1.0, *_ENDS, "Output scale α", "f = α(h − h₀) + c: large is lazy, small is rich.", log=True,
@@ -138,7 +138,7 @@ def plan(state: RichState, fidelity: Drawn) -> Plan:
         tasks.append(Task(call, f"α = {alpha:g}", [("risk", "end of training", 0, "risk")], _at(alpha)))
     python = ["import numpy as np", "import lazyscope as ls", "", *here.python]
     shown = [f"print({task.name!r}, float({task.call.source()}.risk))" for task in tasks]
-    note = ("SGD", "From the same weights as the line: its bars are the spread over those weights.")
+    note = ("SGD", "From the same weights as the line; the bars show the spread over those weights.")
     text = listing(python, tasks, "float(dot.risk), float(dot.stderr)")
     return Plan(tuple(tasks), (note,), saved("; ".join([*here.python, *shown])), text)
 
