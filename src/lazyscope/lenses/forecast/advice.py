@@ -32,7 +32,9 @@ class Gain:
         return self.share > max(_CLEAR * self.stderr, _WORTH_A_WORD)
 
     def __str__(self) -> str:
-        return f"{100.0 * self.share:.0f} ± {max(1.0, 100.0 * self.stderr):.0f} %"
+        share, stderr = 100.0 * self.share, max(0.1, 100.0 * self.stderr)
+        digits = 0 if round(stderr, 1) >= 1.0 else 1
+        return f"{share:.{digits}f} ± {stderr:.{digits}f} %"
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,7 @@ def rehearsed(K: FloatArray, Y: FloatArray, largest: int | None = None) -> list[
     `largest` cuts them to that many rows.
     """
     parts = np.array_split(np.random.default_rng(0).permutation(len(K)), _QUARTERS)
-    kernels = [(K[np.ix_(part, part)], Y[part]) for part in (part[:largest] for part in parts)]
+    kernels = ((K[np.ix_(part, part)], Y[part]) for part in (part[:largest] for part in parts))
     return [pool(kernel, targets) for kernel, targets in kernels if np.any(kernel)]
 
 

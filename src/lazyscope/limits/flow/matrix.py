@@ -21,7 +21,7 @@ from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.limits.flow import constants
 from lazyscope.limits.flow.moments import Panel, Start
-from lazyscope.limits.flow.newton import Newton, coarser
+from lazyscope.limits.flow.newton import Newton
 from lazyscope.limits.flow.panels import Clock
 from lazyscope.limits.flow.riccati import Riccati, riccati
 
@@ -124,9 +124,14 @@ class _Walker:
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
                 panel = work.solve()
-                self.stride = coarser(work.stride) if work.spare else work.stride
+                self.stride = _coarser(work.stride) if work.spare else work.stride
                 return panel, panel.error
         except (FloatingPointError, np.linalg.LinAlgError, NotConverged):
             return None, work.tail
         finally:
             self.evaluations += work.evaluations
+
+
+def _coarser(stride: int) -> int:
+    """Return the next larger distance of points at which K is computed; the largest is for the start alone."""
+    return stride if stride > constants.STRIDE else min(2 * stride, constants.STRIDE)
