@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -152,7 +152,9 @@ def _draw(axes: Axes, degree: int, panels: Sequence[xr.Dataset]) -> None:
             continue  # the verdict says who did not reach the level
         dots, exponent = panel.needed.values[kept], float(panel.theory_exponent)
         error = dots * np.nan_to_num(panel.needed_stderr.values[kept])
-        wide = {"markersize": 9.0, "markerfacecolor": "none"} if learner == "kernel" else {}  # NT's lie upon them
+        wide: dict[str, Any] = (
+            {"markersize": 9.0, "markerfacecolor": "none"} if learner == "kernel" else {}
+        )  # NT's lie upon them
         axes.errorbar(d[kept], dots, error, color=colour, marker=marker, linestyle="", zorder=3, **wide)
         if learner in LAZY:
             x, line = panel.line_d.values, panel.line.values
