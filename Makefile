@@ -48,16 +48,16 @@ $(PEERS): $(DEV)
 demo: $(CORE)  ## Figure 1 at d = 100, with simulated dots (two minutes): table, picture and numbers in out/
 	$(BIN)/lazyscope figure fig1 --preset quick --out out
 # One thread a worker, BLAS and PyTorch: pytest already runs a worker on every core, and threads that wait for one another
-# spin. Groups and their order: tests/conftest.py.
+# spin. What runs together and what first: tests/conftest.py.
 test: lint types browser  ## lint, types and tests
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadgroup --no-loadscope-reorder --quiet
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --quiet
 lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 types: $(DEV)
 	$(BIN)/mypy
-validate: $(DEV)  ## the slow validations (minutes)
-	$(BIN)/python -m pytest -m slow --durations=0 --durations-min=1
+validate: $(DEV)  ## the slow validations, summed up in tests/validation/results/summary.json; VALIDATE=name runs some
+	$(BIN)/python -m pytest -m slow -p tests.validation.summary $(if $(VALIDATE),-k $(VALIDATE)) --durations=0 --durations-min=1
 package: $(DEV)  ## wheel and sdist in dist/, each tried in an empty environment
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist

@@ -16,7 +16,6 @@ nox.options.default_venv_backend = "uv|virtualenv"
 PROJECT = nox.project.load_toml("pyproject.toml")
 PYTHONS = nox.project.python_versions(PROJECT)  # those of the classifiers
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # a worker of pytest is on every core already
-IN_PARALLEL = ("--numprocesses", "auto", "--dist", "loadgroup", "--no-loadscope-reorder")  # see tests/conftest.py
 
 
 def groups(*names: str) -> list[str]:
@@ -37,14 +36,14 @@ def lint(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """The tests with the newest versions of all dependencies; arguments after -- go to pytest."""
     session.install("--editable", ".[all]", *groups("test"))
-    session.run("python", "-m", "pytest", *IN_PARALLEL, *session.posargs, env=ONE_THREAD)
+    session.run("python", "-m", "pytest", "--numprocesses", "auto", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(python=PYTHONS[0], default=False)
 def oldest(session: nox.Session) -> None:
     """The tests with the oldest versions of all dependencies that pyproject.toml allows."""
     session.install("--constraint", "constraints-oldest.txt", "--editable", ".[all]", *groups("test"))
-    session.run("python", "-m", "pytest", *IN_PARALLEL, *session.posargs, env=ONE_THREAD)
+    session.run("python", "-m", "pytest", "--numprocesses", "auto", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(default=False)

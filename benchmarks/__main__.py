@@ -46,6 +46,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         simulate.one_sample_a_step,
         core.exact_nt_against_sgd,
         simulate.sgd_against_torch,
+        simulate.committee_against_torch,
         simulate.side_by_side,
         forecast.forecast_grid,
         core.exact_rf,

@@ -15,6 +15,7 @@ from benchmarks.harness import Bound, Figure, interleaved, run_python
 from lazyscope.numerics.blas import threads_for
 from lazyscope.training.linear.features import Features, fit
 from lazyscope.training.sgd import single
+from lazyscope.training.sgd.network import Networks
 from lazyscope.training.sgd.square import SquareNetworks
 from lazyscope.training.sgd.stream import Law, batches, law_of
 from lazyscope.training.sgd.tangent import Tangents
@@ -26,6 +27,7 @@ TANGENT = Bound(1.0, at_least=True)  # nothing is promised for NT; it must not b
 PEAK_SHARE = Bound(1.0 / 0.55)  # of the time that the same flops take at the peak
 FASTER_THAN_NUMPY = Bound(8.0, at_least=True)
 FEATURES = Bound(1.6)
+COMMITTEE = {1: Bound(2.0, at_least=True), 100: Bound(2.0, at_least=True)}  # by batch
 
 Steps = Callable[[int], object]
 
@@ -89,17 +91,18 @@ def plain_torch(regime: str, widths: list[int], step_sizes: list[float]) -> Step
     return run
 
 
-def report_steps(side: str, blocks: int = 3, seconds: float = 0.3) -> None:
-    """Print the seconds of a step for each regime and width: medians of blocks. Runs in a process of its own."""
+def report_steps(side: str) -> None:
+    """Print the seconds of a step for each regime and width. Runs in a process of its own."""
     make = {"engine": engine, "torch": plain_torch}[side]
-    found = {}
-    for regime in ("NN", "NT"):
-        for N in FASTER_THAN_TORCH:
-            run = make(regime, [N], [1e-3])
-            run(20)  # loads, compiles, touches memory
-            steps = 1 + int(seconds / _seconds(run, 20))
-            found[f"{regime} {N}"] = median(_seconds(run, steps) for _ in range(blocks))
-    print(json.dumps(found))
+    cases = [(regime, N) for regime in ("NN", "NT") for N in FASTER_THAN_TORCH]
+    print(json.dumps({f"{regime} {N}": _a_step(make(regime, [N], [1e-3])) for regime, N in cases}))
+
+
+def _a_step(run: Steps, blocks: int = 3, seconds: float = 0.3) -> float:
+    """Return the seconds of a step: the median of blocks."""
+    run(20)  # loads, compiles, touches memory
+    steps = 1 + int(seconds / _seconds(run, 20))
+    return median(_seconds(run, steps) for _ in range(blocks))
 
 
 def _seconds(run: Steps, steps: int) -> float:
@@ -114,15 +117,69 @@ def sgd_against_torch(rounds: int = 5) -> Iterable[Figure]:
     Each in a process of its own: the OpenMP threads of PyTorch and the BLAS threads of SciPy spin for a while after
     their work, on the cores that the other needs, and either side would be timed with the other's spinning.
     """
-    if find_spec("torch") is None:
-        raise SystemExit("The peer of this benchmark is PyTorch. Install it: pip install 'lazyscope[torch]'")
-    code = "from benchmarks.simulate import report_steps; report_steps({!r})"
-    taken = [{side: json.loads(run_python(code.format(side))) for side in ("engine", "torch")} for _ in range(rounds)]
-    for name in taken[0]["engine"]:
-        ours, peer = (median(each[side][name] for each in taken) for side in ("engine", "torch"))
+    for name, (ours, peer) in _in_turn("report_steps", rounds).items():
         regime, N = name.split()
         bound = FASTER_THAN_TORCH[int(N)] if regime == "NN" else TANGENT
         yield Figure(f"SGD {regime}, N = {N}, d = {D}: a step", ours, peer, "plain PyTorch loop", bound)
+
+
+def _in_turn(report: str, rounds: int) -> dict[str, tuple[float, float]]:
+    """Return the seconds of a step by our engine and by PyTorch, medians over rounds of a process each."""
+    if find_spec("torch") is None:
+        raise SystemExit("The peer of this benchmark is PyTorch. Install it: pip install 'lazyscope[torch]'")
+    code = f"from benchmarks.simulate import {report}; {report}({{!r}})"
+    taken = [{side: json.loads(run_python(code.format(side))) for side in ("engine", "torch")} for _ in range(rounds)]
+    return {
+        name: (median(each["engine"][name] for each in taken), median(each["torch"][name] for each in taken))
+        for name in taken[0]["engine"]
+    }
+
+
+def committee(batch: int, d: int = 1000) -> Steps:
+    """SGD on a committee of two erf neurons by two such neurons, as the order-parameter equations have it."""
+    law, rng = law_of(ls.MultiIndex(d, "committee-erf2", indices=2)), np.random.default_rng(1)
+    pack = Networks([_weights(2, d)], [2], [0.25 / d], ls.Activation("erf2"), fixed_layer=True, summed=True)
+
+    def run(steps: int) -> None:
+        with threads_for(d * batch * 2):
+            for step, (X, y) in enumerate(batches(law, batch, steps, rng)):
+                pack.step(X, y, 1.0)
+                if step % 50 == 0:
+                    assert pack.healthy().all()
+
+    return run
+
+
+def committee_torch(batch: int, d: int = 1000) -> Steps:
+    """The same as a user of PyTorch writes it."""
+    import torch
+
+    W, c = torch.tensor(_weights(2, d), requires_grad=True), torch.zeros((), requires_grad=True)
+    optimizer = torch.optim.SGD([W, c], lr=0.25 / d)
+
+    def run(steps: int) -> None:
+        for _ in range(steps):
+            x = torch.randn(batch, d)
+            y = torch.erf(x[:, :2] / 2**0.5).sum(1)
+            loss = (torch.erf(x @ W.T / 2**0.5).sum(1) + c - y).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    return run
+
+
+def report_committees(side: str) -> None:
+    """Print the seconds of a step for each batch. Runs in a process of its own."""
+    make = {"engine": committee, "torch": committee_torch}[side]
+    print(json.dumps({str(batch): _a_step(make(batch)) for batch in COMMITTEE}))
+
+
+def committee_against_torch(rounds: int = 5) -> Iterable[Figure]:
+    """SGD of two erf neurons on two, d = 1000, sampling included: our engine and a plain PyTorch loop, in turn."""
+    for name, (ours, peer) in _in_turn("report_committees", rounds).items():
+        title = f"SGD on a committee of 2 erf neurons, d = 1000, batch {name}: a step"
+        yield Figure(title, ours, peer, "plain PyTorch loop", COMMITTEE[int(name)])
 
 
 def side_by_side(repeats: int = 5, steps: int = 60) -> Iterable[Figure]:

@@ -33,7 +33,7 @@ COMMANDS = {page.name: list(shown(page)) for page in PAGES}
 
 WIDTH = {"COLUMNS": "80"}
 PLAIN = re.compile(r"lazyscope (?!sweep run)([^|<>;&$`]*?)(; echo \"exit \$\?\")?")
-"""A call of lazyscope with nothing of a shell but its exit code, which may be shown; sweeps start processes."""
+"""A call of lazyscope with nothing of a shell but its exit code; not of a sweep, which starts processes of its own."""
 
 
 def by_shell(command, folder, programs):

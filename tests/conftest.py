@@ -17,13 +17,39 @@ def pytest_configure(config):
 LONG = ("tests/sweep/", "tests/explorer/", "tests/plugins/", "docs/test_papers.py")
 """Begun first: what takes long or waits for processes of its own must not be what everybody waits for at the end."""
 
+SEVERAL = ("test_registry", "test_design", "test_margin_dots", "test_ridge_dots", "test_sizes")
+"""Tests of several experiments, each named in brackets."""
+
 
 def pytest_collection_modifyitems(items):
-    """With `--dist loadgroup`, tests that share a fixture of their module run in one worker: it is made once."""
-    for item in items:
-        # pytest has no public way to ask for the scope of a fixture
-        made = getattr(item, "_fixtureinfo", None)
-        shared = made and any(one[-1].scope == "module" for one in made.name2fixturedefs.values() if one)
-        if shared and item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.location[0]))
+    """Put what takes long first."""
     items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+
+
+def together(nodeid):
+    """Say with which others a test runs in one worker, so that what they share is made once.
+
+    A file shares its servers, browsers and other fixtures; an experiment its numbers at a tiny size.
+    """
+    path, _, test = nodeid.partition("::")
+    if not path.startswith("tests/") or path.startswith("tests/evidence/"):
+        return nodeid
+    if not path.startswith("tests/experiments/"):
+        return path
+    stem = path.rpartition("/")[2].removesuffix(".py")
+    if stem not in SEVERAL:
+        return stem.removeprefix("test_").replace("_", "-")
+    return test.partition("[")[2].rstrip("]") or path
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give tests that belong `together` to one worker (xdist's own groups are lost on pytest 9.2)."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return together(nodeid)
+
+    config.option.loadscopereorder = False
+    return Together(config, log)

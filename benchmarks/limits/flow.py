@@ -18,7 +18,7 @@ from lazyscope.limits.flow.curve import flow
 D = 450  # the paper's dimension
 TIMES = np.append(0.0, np.geomspace(0.01, 1000.0, 100))  # Σε: 2·10⁵ steps of 0.002 are 400
 WIDTHS = (45, 225, 450, 900)
-CURVE = Bound(20.0)
+CURVE = Bound(15.0)
 FASTER_THAN_TORCH = Bound(2.0, at_least=True)
 SGD_CURVE = Bound(50.0)
 FASTER_THAN_LOOPS = Bound(20.0, at_least=True)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-Reporter = Callable[[int, int, str], None]
-"""Called with (steps done, steps in all, what is being done)."""
+Reporter = Callable[[int, int, str, float | None], None]
+"""Called with (steps done, steps in all, what is being done, the share of the work that is done, None if unknown)."""
 
 _reporter: ContextVar[Reporter | None] = ContextVar("lazyscope_progress", default=None)
 
@@ -16,7 +16,7 @@ _reporter: ContextVar[Reporter | None] = ContextVar("lazyscope_progress", defaul
 def reporting(reporter: Reporter) -> Iterator[None]:
     """Send progress to `reporter` inside this block.
 
-    >>> with reporting(lambda done, total, what: print(f"{done}/{total} {what}")):
+    >>> with reporting(lambda done, total, what, share: print(f"{done}/{total} {what}")):
     ...     report(1, 2, "N = 45")
     1/2 N = 45
     """
@@ -27,18 +27,18 @@ def reporting(reporter: Reporter) -> Iterator[None]:
         _reporter.reset(token)
 
 
-def report(done: int, total: int, what: str) -> None:
-    """Tell the reporter, if there is one."""
+def report(done: int, total: int, what: str, share: float | None = None) -> None:
+    """Tell the reporter, if there is one; `share`, from 0 to 1, where the steps are known to differ in length."""
     reporter = _reporter.get()
     if reporter is not None:
-        reporter(done, total, what)
+        reporter(done, total, what, share)
 
 
 @contextmanager
 def within() -> Iterator[None]:
     """Inside this block work is one step of something larger: what it reports is told in words, and not counted.
 
-    >>> with reporting(lambda done, total, what: print(f"{done}/{total} {what}")), within():
+    >>> with reporting(lambda done, total, what, share: print(f"{done}/{total} {what}")), within():
     ...     report(1, 2, "N = 45")
     0/0 N = 45
     """
@@ -46,7 +46,7 @@ def within() -> Iterator[None]:
     if outer is None:
         yield
         return
-    with reporting(lambda done, total, what: outer(0, 0, what)):
+    with reporting(lambda done, total, what, share: outer(0, 0, what, None)):
         yield
 
 
@@ -60,10 +60,10 @@ def observing(observer: Callable[[], None]) -> Iterator[None]:
     """
     outer = _reporter.get()
 
-    def both(done: int, total: int, what: str) -> None:
+    def both(done: int, total: int, what: str, share: float | None) -> None:
         observer()
         if outer is not None:
-            outer(done, total, what)
+            outer(done, total, what, share)
 
     with reporting(both):
         yield

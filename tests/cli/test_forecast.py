@@ -47,6 +47,12 @@ def test_a_table_is_forecast_with_advice_and_files(folder, tmp_path):
     assert np.all(np.diff(found.share.sel(width=np.inf)) < 0) and "missing values" in found.notes
 
 
+def test_more_widths_than_fit_are_lines_and_no_number_is_cut(folder):
+    shown = run(folder / "house.csv", "--target", "price", "--samples", "50,100", "--width", "10:100:12,inf").output
+    assert "…" not in shown and shown.count("–") == 2 * 13
+    assert [line.split()[1] for line in shown.splitlines() if line.startswith(" 100 ")][-1] == "∞"
+
+
 def test_noise_buys_nothing(folder):
     said = run(folder / "noise.csv", "--target", "y", "--samples", "50,200,2000").stdout
     assert "Nothing is learnt" in said and "more rows buy nothing" in said

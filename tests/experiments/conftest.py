@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -152,15 +151,6 @@ TINY = {
     "mean-field": MeanFieldPreset("tiny", (2, 8, 32), 2, steps=300, samples=200, atoms=60),
     "interpolation": InterpolationPreset("tiny", (12, 24), 4, 4),
 }
-
-
-def pytest_collection_modifyitems(items):
-    """With `--dist loadgroup`, the tests of one experiment run in one worker: its numbers are computed once."""
-    for item in items:
-        if "tiny" in getattr(item, "fixturenames", ()) and item.path.is_relative_to(Path(__file__).parent):
-            parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-            written = [value for value in (*parameters, *item.function.__code__.co_consts) if isinstance(value, str)]
-            item.add_marker(pytest.mark.xdist_group(next(name for name in written if name in TINY)))
 
 
 @pytest.fixture(scope="session")

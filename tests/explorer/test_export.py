@@ -59,6 +59,19 @@ def test_the_file_works_with_the_network_off(file, browser, client):
     page.context.close()
 
 
+def test_a_page_around_the_file_keeps_its_focus_and_its_place(file, browser):
+    """As in the lessons of the docs: the reader begins at the top, not where the explorer is."""
+    around = file.with_name("around.html")
+    around.write_text(f'<body><p style="height: 3000px">A lesson.</p><iframe src="{file.name}" height=700></iframe>')
+    context = browser.new_context(viewport={"width": 1280, "height": 720})
+    tab = context.new_page()
+    tab.goto(around.as_uri())
+    tab.frame_locator("iframe").locator("html[data-drawn]").wait_for(state="attached", timeout=120_000)
+    assert tab.frame_locator("iframe").locator("#tour").is_hidden()
+    assert tab.evaluate("[scrollY, document.activeElement.tagName]") == [0, "BODY"]
+    context.close()
+
+
 def test_dots_of_the_first_state_are_kept():
     # private: a whole export would draw the dots of every view
     kept = export._dots(VIEWS["margin"])

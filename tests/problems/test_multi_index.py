@@ -98,13 +98,27 @@ def test_coefficients_and_exponents():
     assert {link: ls.MultiIndex(3, link).information_exponent for link in exponents} == exponents
 
 
+def broken(z):
+    raise RuntimeError("two\nlines")
+
+
 @pytest.mark.parametrize(
     ("arguments", "word"),
     [
         ({"d": 0}, "d parameter"),
         ({"link": "he0"}, "Hermite polynomial"),
         ({"link": "reIu"}, "Hermite polynomial"),
-        ({"link": lambda z: 0 * z}, "constant"),
+        ({"link": lambda z: 0 * z}, "link parameter of MultiIndex must vary"),
+        ({"link": lambda z: 2 * z + 1}, "he1"),
+        ({"link": lambda z: z[:3]}, "link parameter of MultiIndex .* same shape"),
+        ({"link": lambda z: 1j * z}, "complex"),
+        ({"link": lambda z: np.full_like(z, np.nan)}, "NaN"),
+        ({"link": broken}, "RuntimeError: two lines"),
+        ({"link": broken, "indices": 2}, "RuntimeError: two lines"),
+        ({"link": lambda z: 1j * z[:, 0], "indices": 2}, "complex"),
+        ({"link": lambda z: z, "indices": 2}, "shape"),
+        ({"link": lambda a, b: a * b, "indices": 2}, "TypeError"),
+        ({"link": lambda z: np.exp((z**2).sum(axis=1)), "indices": 2}, "finite moments"),
         ({"link": lambda z: np.exp(z * z)}, "A1"),
         ({"link": lambda z: 1e9 * np.tanh(z)}, "Rescale"),
         ({"noise": -1.0}, "standard deviation"),
@@ -113,8 +127,9 @@ def test_coefficients_and_exponents():
     ],
 )
 def test_what_is_no_function_of_one_direction_is_refused(arguments, word):
-    with pytest.raises(ls.InvalidParameter, match=word):
+    with pytest.raises(ls.InvalidParameter, match=word) as caught:
         ls.MultiIndex(**{"d": 5, **arguments})
+    assert "\n" not in str(caught.value)
 
 
 def test_a_weight_along_the_direction_needs_a_polynomial():

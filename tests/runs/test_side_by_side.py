@@ -135,3 +135,14 @@ def test_what_short_training_may_have_made_is_not_counted_as_agreement():
     assert _verdict([fine, none]) == "1 of 1 agree within 3 standard errors."
     assert _verdict([fine, short, off]).startswith("1 of 3 agree within 3 standard errors. 1 differ by more than that")
     assert "no test" in _verdict([short]) and "--samples" in _verdict([short])
+
+
+def test_a_target_of_one_direction_is_compared_by_sgd_and_by_ridge_regression():
+    """Its theorems for given N and n are for ridge regression; its limit along time has no place in the table."""
+    problem = ls.MultiIndex(12, "erf")
+    trained = ls.compare(problem, [ls.NeuralTangent("erf"), ls.Trained("erf")], width=6, draws=2, protocol=SHORT)
+    assert np.isfinite(trained.simulate).all() and np.isnan(trained.limit.values[1, 0])
+    assert np.isfinite(trained.exact.values[0, 0])
+    ask = {"width": 20, "samples": 100, "ridge": 0.1, "method": "ridge"}
+    ridge = ls.compare(problem, ls.RandomFeatures("erf"), draws=2, **ask)
+    assert np.isfinite(ridge.limit).all() and np.isfinite(ridge.z).all()

@@ -11,11 +11,12 @@ import time
 
 import pytest
 import xarray as xr
-from click.testing import CliRunner
 
 import lazyscope as ls
 from lazyscope import sweep
-from lazyscope.cli import main
+
+from ..cli.conftest import refused as refused_call  # noqa: TID252 (tests are no package that could be named)
+from ..cli.conftest import run as call  # noqa: TID252
 
 PLAN = """
 problem = "quadratic"
@@ -28,18 +29,11 @@ draws = 2
 
 
 def invoke(*args, code=0):
-    result = CliRunner().invoke(main, ["sweep", *map(str, args)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result
+    return call("sweep", *args, code=code)
 
 
 def refused(*args):
-    result = invoke(*args, code=2)
-    assert result.stdout == ""
-    assert re.fullmatch(r"lazyscope: error: [^\n]+\n", result.stderr)
-    return result.stderr
+    return refused_call("sweep", *args)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ import lazyscope as ls
 from lazyscope import progress, sweep
 from lazyscope.errors import InvalidParameter, LazyscopeError
 from lazyscope.sweep import driver, pool
+from lazyscope.sweep.share import Share
 from lazyscope.sweep.worker import compute, threads_given_back
 
 
@@ -111,8 +112,8 @@ def test_a_cluster_that_is_lost_while_a_result_is_fetched_is_not_waited_for(here
 
 def _deadly():
     """A task that ends the process it runs in, as the system does when memory runs out."""
-    work = SimpleNamespace(fidelity="exact", compute=functools.partial(os._exit, 1))
-    return SimpleNamespace(key="deadly", label="deadly", work=work)
+    work = SimpleNamespace(fidelity="exact", label="deadly", size=1, compute=functools.partial(os._exit, 1))
+    return SimpleNamespace(key="deadly", work=work)
 
 
 @pytest.mark.parametrize(
@@ -247,11 +248,23 @@ def test_a_task_refuses_to_compute_if_the_threads_are_not_its_to_set():
 
 def test_progress_counts_tasks(here, tiny):
     seen = []
-    with progress.reporting(lambda done, total, what: seen.append((done, total, what)) if total else None):
+    with progress.reporting(lambda *told: seen.append(told) if told[1] else None):
         sweep.run(tiny, "a.sqlite", workers=1)
-    assert [done for done, _, _ in seen] == list(range(37))
-    assert {total for _, total, _ in seen} == {36}
+    assert [done for done, _, _, _ in seen] == list(range(37))
+    assert {total for _, total, _, _ in seen} == {36}
     assert seen[1][2].startswith("simulate"), "the long tasks come first"
+    assert seen[0][3] is None and all(0.0 < share < 1.0 for *_, share in seen[1:-1]) and seen[-1][3] == 1.0
+
+
+def test_the_share_of_the_work_that_is_done_is_learnt_from_finished_tasks():
+    """Ten tasks of ten seconds, then ninety of a tenth: after the first, 10 of 109 seconds are done, not 1 of 100."""
+    long, short = (SimpleNamespace(fidelity="simulate", label=f"NN, N = {N}", size=N) for N in (10_000, 1))
+    share = Share([long] * 10 + [short] * 90)
+    assert share.after(long, 10.0) == pytest.approx(10.0 / 109.0)
+    for _ in range(8):
+        share.after(long, 10.0)
+    assert share.after(long, 10.0) == pytest.approx(100.0 / 109.0)
+    assert [share.after(short, 0.1) for _ in range(90)][-1] == 1.0
 
 
 def test_groups_hold_what_belongs_together(here):

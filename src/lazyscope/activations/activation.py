@@ -174,9 +174,9 @@ class Activation:
             if raw.dtype.kind not in "biuf":
                 raise TypeError(f"it returned values of type {raw.dtype}")
             value = raw.astype(np.float64)
-        except (TypeError, ValueError, AttributeError, ArithmeticError, LookupError) as error:
+        except Exception as error:  # whatever a user's own function raises
             got = f"{type(error).__name__}: {error}"
-            raise InvalidParameter.of("Activation", "name_or_callable", must, got) from None
+            raise InvalidParameter.of("Activation", "name_or_callable", must, got) from error
         if value.shape != u.shape:
             got = f"shape {value.shape} for shape {u.shape}"
             raise InvalidParameter.of("Activation", "name_or_callable", must, got)

@@ -146,9 +146,7 @@ _PARAMS: list[click.Parameter] = [
     click.Option(["--regime"], help="Which of rf, nt, nn, with commas; by default all, or nt,nn with --step-size."),
     *declared.click_options(option for option in Trained.options if option.when == "scaled"),
     click.Option(["--width"], type=int, help="N; d/2 by default."),
-    click.Option(
-        ["--times"], default="0.1:1000:13log", show_default=True, help=f"t, ascending: {grammar.GRAMMAR}, but inf."
-    ),
+    click.Option(["--times"], default="0.1:1000:13log", show_default=True, help=f"t, ascending: {grammar.FINITE}."),
     click.Option(
         ["--second-layer"],
         default="trained",

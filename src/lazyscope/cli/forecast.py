@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lazyscope.lenses.forecast.of_table import TableForecast
 
 _OWNER = "lazyscope forecast"
+_CELL, _OTHERS = 23, 20  # characters of a width's column, and of the columns beside it
 _EXAMPLES = ("diabetes", "digits", "breast_cancer")
 _HELP = """\
 The learning curve and the double descent of a table (CSV, Parquet, NPZ), from one kernel matrix of its rows: what ten
@@ -64,8 +65,8 @@ def _table(data: Path | None, options: dict[str, Any]) -> Any:
         return tables.example(options["example"])
     frame = tables.read(data)
     if options["target"] is None:
-        known = ", ".join(map(str, list(frame.columns)[:12]))
-        raise InvalidParameter.of(_OWNER, "--target", f"name the column to predict: {known}", None)
+        must = f"name the column to predict: {tables.columns(frame)}"
+        raise InvalidParameter.of(_OWNER, "--target", must, None)
     return tables.describe(frame, options["target"], task=options["task"], drop=options["drop"], name=data.stem)
 
 
@@ -104,19 +105,27 @@ def _show(found: TableForecast) -> None:
 
 
 def _grid(out: Any, result: xr.Dataset, shares: xr.Dataset, title: str) -> None:
+    """Print a line a number of rows; with more widths than fit beside one another, a line a width too."""
     widths = shares.width.values.tolist()
     best = ["best ridge"] if "best_ridge" in result else []
-    grid = table("rows", *(f"N = {size(width)}" for width in widths), *best)
+    beside = len(widths) * _CELL <= out.width - _OTHERS
+    grid = table("rows", *([f"N = {size(width)}" for width in widths] if beside else ["N", "share"]), *best)
     for i, n in enumerate(shares.samples.values.tolist()):
-        cells = []
-        for k in range(len(widths)):
-            one = shares.isel(samples=i, width=k)
-            mark = "*" if bool(one.extrapolated) else " "
-            cells.append(f"{_share(one.share)} ({_share(one.low)}–{_share(one.high)}){mark}")
-        grid.add_row(f"{int(n):,}", *cells, *(f"{float(result.best_ridge[i, -1]):.2g}" for _ in best))
+        cells = [_cell(shares.isel(samples=i, width=k)) for k in range(len(widths))]
+        ridges = [f"{float(value):.2g}" for value in result.best_ridge[i]] if best else []
+        if beside:
+            grid.add_row(f"{int(n):,}", *cells, *ridges[-1:])
+            continue
+        for k, width in enumerate(widths):
+            grid.add_row(f"{int(n):,}", size(width), cells[k], *ridges[k : k + 1])
     if title:
         out.print(title)
     out.print(grid)
+
+
+def _cell(one: xr.Dataset) -> str:
+    mark = "*" if bool(one.extrapolated) else " "
+    return f"{_share(one.share)} ({_share(one.low)}–{_share(one.high)}){mark}"
 
 
 def _share(value: Any) -> str:
@@ -135,7 +144,7 @@ _PARAMS: list[click.Parameter] = [
     click.Option(["--regime"], type=click.Choice(["rf", "nt"]), default="rf", show_default=True,
                  help="Random features, or the tangent kernel, which has width inf alone."),
     click.Option(["--activation"], default="relu", show_default=True, help="Name of σ, such as relu or tanh."),
-    click.Option(["--samples"], default="100:10000:5log", show_default=True, help=f"n: {grammar.GRAMMAR}, but inf."),
+    click.Option(["--samples"], default="100:10000:5log", show_default=True, help=f"n: {grammar.FINITE}."),
     click.Option(["--width"], help=f"N: {grammar.GRAMMAR}; 50,200,inf by default."),
     click.Option(["--ridge"], default="best", show_default=True,
                  help="λ of Σ(y − f)² + λ‖a‖²: best, or numbers as above."),

@@ -34,7 +34,9 @@ def options(picture: str = "") -> tuple[click.Option, ...]:
     Without a `picture` there is no `--plot`.
     """
     usual = (
-        click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object instead of the table."),
+        click.Option(
+            ["--json", "as_json"], is_flag=True, help="Print one JSON object instead of the table: all variables."
+        ),
         click.Option(["--out"], type=click.Path(path_type=Path), help="Write the results: .csv, .json or .nc."),
     )
     force = click.Option(["--force"], is_flag=True, help=FORCE)

@@ -190,7 +190,7 @@ _COMMANDS = [
         callback=_lazy_to_rich,
         params=[
             *declared.click_options(QuadraticTarget.options, d="Dimension; without a file: 12."),
-            click.Option(["--alpha"], default="0.01,1,100", show_default=True, help=f"α: {grammar.GRAMMAR}, but inf."),
+            click.Option(["--alpha"], default="0.01,1,100", show_default=True, help=f"α: {grammar.FINITE}."),
             click.Option(["--init"], type=float, default=1.0, show_default=True, help="Scale of the initial weights."),
             click.Option(["--width"], type=int, help="N; d/2 by default."),
             _draws(1),

@@ -119,9 +119,9 @@ def _lines(every: float) -> Iterator[Say]:
 
     began, far, ended = time.monotonic(), _Far(), threading.Event()
 
-    def take(done: int, total: int, what: str) -> None:
+    def take(done: int, total: int, what: str, share: float | None) -> None:
         _announce(say)
-        far.take(done, total, what)
+        far.take(done, total, what, share)
 
     def tell() -> None:
         with suppress(OSError):  # nobody reads any more: the work itself will notice, or does not care
@@ -147,15 +147,26 @@ class _Far:
     what: str = "starting"
     within: str = ""
     reused: int | None = None
+    share: float | None = None
 
-    def take(self, done: int, total: int, what: str) -> None:
+    def take(self, done: int, total: int, what: str, share: float | None = None) -> None:
         """Note what is reported; without a total it comes from within a step."""
         if not total:
             self.within = what
             return
-        self.done, self.total, self.what, self.within = done, total, what, ""
+        self.done, self.total, self.what, self.within, self.share = done, total, what, "", share
         if self.reused is None:
             self.reused = done
+
+    def left(self, seconds: float) -> float | None:
+        """Return the seconds that are left after so many, None where nothing tells it.
+
+        Where the share of the work that is done is not known, the steps are taken to be of one length.
+        """
+        share, new = self.share, self.total - (self.reused or 0)
+        if share is None and new > 0:
+            share = (self.done - (self.reused or 0)) / new
+        return seconds / share * (1.0 - share) if share and share < 1.0 else None
 
     def line(self, seconds: float) -> str:
         """Return the line.
@@ -165,11 +176,13 @@ class _Far:
         (None, None, None)
         >>> print(far.line(30.0))
         lazyscope: at work: 4 of 10, NT, N = 45, step 100; 30 seconds so far, about 90 seconds left
+        >>> far.take(5, 10, "NT, N = 45", share=0.75)
+        >>> print(far.line(30.0))
+        lazyscope: at work: 5 of 10, NT, N = 45; 30 seconds so far, about 10 seconds left
         """
         count = f"{self.done} of {self.total}, " if self.total else ""
-        computed = self.done - (self.reused or 0)
-        missing = self.total - self.done
-        left = f", {spoken(seconds / computed * missing)} left" if computed > 0 and missing > 0 else ""
+        missing = self.left(seconds)
+        left = "" if missing is None else f", {spoken(missing)} left"
         so_far = spoken(seconds).removeprefix("about ")
         return f"{PROGRESS}{count}{', '.join(filter(None, (self.what, self.within)))}; {so_far} so far{left}"
 
@@ -181,30 +194,34 @@ def _bar() -> Iterator[Say]:
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        ProgressColumn,
+        Task,
         TextColumn,
         TimeElapsedColumn,
-        TimeRemainingColumn,
     )
+    from rich.text import Text
 
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"),
-        TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600.0) as bar:
+    far = _Far()
+
+    class Left(ProgressColumn):
+        """The time that is left, told as the lines of progress tell it."""
+
+        def render(self, task: Task) -> Text:
+            missing = far.left(task.elapsed or 0.0)
+            return Text("" if missing is None else f"{spoken(missing)} left")
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), Left()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
-        outer = ""
 
         def say(line: str) -> None:
             bar.console.print(line, soft_wrap=True, markup=False, highlight=False)
 
-        def show(done: int, total: int, what: str) -> None:
-            nonlocal outer
+        def show(done: int, total: int, what: str, share: float | None) -> None:
             _announce(say)
-            if total:
-                outer = what
-                bar.update(task, completed=done, total=total, description=what)
-            else:  # a message from within a step
-                bar.update(task, description=f"{outer}: {what}")
+            far.take(done, total, what, share)
+            words = ": ".join(filter(None, (far.what, far.within)))
+            bar.update(task, completed=far.done, total=far.total or None, description=words)
 
         with reporting(show):
             yield say

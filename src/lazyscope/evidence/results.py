@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from lazyscope.regimes import Regime
 if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import NDArray
+    from xarray.indexes import PandasIndex
 
     from lazyscope.evidence.claim import Claim
     from lazyscope.evidence.run import Run
@@ -206,23 +208,69 @@ def best_step_size(run: Run, table: Mapping[str, Variable]) -> dict[str, Variabl
 def labelled(
     coordinates: Mapping[str, Variable], variables: Mapping[str, Variable], long_names: Mapping[str, str]
 ) -> xr.Dataset:
-    """Put arrays and their names together, 0.1 ms where `xr.Dataset(variables, coordinates)` takes 0.3.
+    """Put arrays and their names together, in 0.05 ms where `xr.Dataset(variables, coordinates)` takes 0.25.
 
-    That constructor aligns, merges and copies what users bring; here every array has its place already. It has no
-    public way around this, so that its own inner one is taken, and a test holds the result to the public constructor.
+    That constructor aligns, merges and copies what users bring; here every array has its place already, and xarray's
+    own inner constructor is taken instead, where it is what it is today (`_inner_constructor`).
+    """
+    import xarray as xr
+
+    placed: dict[Any, Any] = {}
+    indexes: dict[Any, Any] = {}
+    lengths: dict[Any, int] = {}
+    for name, (dims, values) in {**variables, **coordinates}.items():
+        array = np.asarray(values)
+        lengths.update(zip(dims, array.shape, strict=True))
+        attributes = {"long_name": long_names[name]} if name in long_names else None
+        placed[name] = xr.Variable(dims, array, attributes, fastpath=True)
+        if name in lengths and dims == (name,) and name in coordinates:
+            indexes[name] = _index_of(name, array)
+            placed[name] = indexes[name].create_variables({name: placed[name]})[name]
+    inner = _inner_constructor(xr.Dataset)
+    if inner is None:
+        return xr.Dataset(
+            {name: placed[name] for name in variables if name not in coordinates},
+            {name: placed[name] for name in coordinates},
+        )
+    return inner(placed, set(coordinates), lengths, None, indexes)
+
+
+def _index_of(name: str, axis: NDArray[Any]) -> PandasIndex:
+    """Return the index of an axis; that of a short axis is kept, as results are often asked for on one axis."""
+    from xarray.indexes import PandasIndex
+
+    if axis.nbytes > 10_000 or axis.dtype.hasobject:
+        return PandasIndex(axis, name)
+    return _index_of_bytes(name, axis.dtype.str, axis.tobytes())
+
+
+@lru_cache(maxsize=64)
+def _index_of_bytes(name: str, dtype: str, axis: bytes) -> PandasIndex:
+    """Return an index over memory that cannot be written to, so that no result changes another."""
+    from xarray.indexes import PandasIndex
+
+    return PandasIndex(np.frombuffer(axis, dtype), name)
+
+
+@cache
+def _inner_constructor(kind: type[xr.Dataset]) -> Callable[..., xr.Dataset] | None:
+    """Return `Dataset._construct_direct`, or None where it does not do what the public constructor does.
+
+    It is private, so that a new xarray may drop or change it: a small Dataset is made both ways, once.
     """
     import xarray as xr
     from xarray.indexes import PandasIndex
 
-    placed: dict[Any, Any] = {}
-    indexes: dict[Any, Any] = {}
-    for name, (dims, values) in {**variables, **coordinates}.items():
-        attributes = {"long_name": long_names[name]} if name in long_names else None
-        placed[name] = xr.Variable(dims, np.asarray(values), attributes, fastpath=True)
-        if dims == (name,) and name in coordinates:
-            indexes[name] = PandasIndex(values, name)
-            placed[name] = indexes[name].create_variables({name: placed[name]})[name]
-    return xr.Dataset._construct_direct(placed, set(coordinates), indexes=indexes)
+    index = PandasIndex(np.array([0.5, 1.0]), "x")
+    axis, values = index.create_variables()["x"], xr.Variable(("x",), np.array([1.0, 2.0]))
+    public = xr.Dataset({"y": values}, {"x": axis})
+    try:
+        inner: Callable[..., xr.Dataset] = kind._construct_direct
+        made = inner({"y": values, "x": axis}, {"x"}, {"x": 2}, None, {"x": index})
+        same = made.identical(public) and made.sizes == public.sizes and made.xindexes["x"].equals(index)
+    except (AttributeError, TypeError, ValueError, KeyError):
+        return None
+    return inner if same else None
 
 
 def dataset(
@@ -249,7 +297,15 @@ def dataset(
         "problem": str(problem),
         "regime": str(regime),
         "label": regime.label,
-        "arguments": json.dumps({name: jsonable(value) for name, value in arguments.items()}),
+        "arguments": _json(arguments),
         "lazyscope_version": __version__,
     }
     return result
+
+
+def _json(arguments: Mapping[str, Any]) -> str:
+    """Return the arguments as JSON: at once where they are plain numbers, lists and words, as they mostly are."""
+    try:
+        return json.dumps(arguments, allow_nan=False)
+    except (TypeError, ValueError):
+        return json.dumps({name: jsonable(value) for name, value in arguments.items()})

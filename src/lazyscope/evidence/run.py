@@ -82,8 +82,8 @@ class Run(Work):
 
     def grid(self) -> tuple[FloatArray, ...]:
         """Return the sizes as arrays that broadcast against one another, in the order of the claim's arguments."""
-        axes = (np.asarray(self.sizes[name], dtype=np.float64) for name in self.claim.arguments)
-        return np.ix_(*axes)
+        axes = [np.asarray(self.sizes[name], dtype=np.float64) for name in self.claim.arguments]
+        return tuple(axis.reshape((1,) * k + (-1,) + (1,) * (len(axes) - 1 - k)) for k, axis in enumerate(axes))
 
     def at(
         self, *, sizes: Mapping[str, tuple[float, ...]] | None = None, number: int | None = None,
@@ -134,7 +134,7 @@ class Run(Work):
         with arithmetic(f"The arithmetic of {claim.title}"):
             row = {name: np.asarray(value) for name, value in claim.compute(run).items()}
         for name, values in row.items():
-            if values.dtype.kind == "f" and np.any(np.isnan(values)):
+            if values.dtype.kind == "f" and np.isnan(np.vdot(values, values)):  # a sum of squares: no other way to NaN
                 raise NotConverged(
                     f"{claim.title.capitalize()} gave no number for {name}: something over- or underflowed on the way. "
                     "Bring weights, spectra and step sizes closer to 1."

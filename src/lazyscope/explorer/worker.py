@@ -48,7 +48,7 @@ def compute(view: str, state: dict[str, Any], fidelities: list[str], say: Say) -
             say("note", {"about": about, "message": message})
     last = 0.0
 
-    def progress(done: int, total: int, what: str) -> None:
+    def progress(done: int, total: int, what: str, share: float | None) -> None:
         nonlocal last
         now = time.perf_counter()
         if now - last > _EVERY:

@@ -90,8 +90,7 @@ def _data(subject: Any, x: Any, y: Any, options: dict[str, Any]) -> DataLens:
         must = "be a file, a pandas frame, (X, y), or a network with its data"
         raise InvalidParameter.of("lens", "subject", must, f"a {type(subject).__name__}")
     if target is None:
-        known = ", ".join(map(str, list(frame.columns)[:12]))
-        raise InvalidParameter.of("lens", "target", f"name the column to predict: {known}", None)
+        raise InvalidParameter.of("lens", "target", f"name the column to predict: {table.columns(frame)}", None)
     return data_lens(table.describe(frame, target, task=task, drop=tuple(drop or ()), name=name), **options)
 
 

@@ -67,7 +67,9 @@ def trained(problem: QuadraticTarget, regime: Trained, rho: FloatArray) -> dict[
     values = problem.eigenvalues
     if not matrices.is_semidefinite(values):
         got = f"smallest eigenvalue {values[0]:.4g}"
-        raise NoTheorem.of("Theorem 3", "B ⪰ 0, its second layer being fixed to 1", got, "Use exact.")
+        raise NoTheorem.of(
+            "Theorem 3", "B ⪰ 0, its second layer being fixed to 1", got, "Use exact, which takes B of any sign."
+        )
     width = neurons(rho, problem.d)
     tail = np.concatenate([[0.0], np.cumsum(values**2)])  # tail[k] = sum of the k smallest λ²
     missed = tail[(problem.d - np.minimum(width, problem.d)).astype(int)]

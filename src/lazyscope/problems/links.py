@@ -118,9 +118,15 @@ def _projected(function: Callable[[FloatArray], FloatArray], r: int, n: int) -> 
     x, w = half_range(n)
     x, w = np.concatenate([-x[::-1], x]), np.concatenate([w[::-1], w])
     Z = np.stack([axis.ravel() for axis in np.meshgrid(*[x] * r, indexing="ij")], axis=1)
-    with np.errstate(all="ignore"):
-        values = np.asarray(function(Z), dtype=np.float64)
     must = f"return one finite number for each row of an array (n, {r})"
+    try:
+        with np.errstate(all="ignore"):
+            values = np.asarray(function(Z))
+    except Exception as error:  # whatever a user's own function raises
+        raise InvalidParameter.of("MultiIndex", "link", must, f"{type(error).__name__}: {error}") from error
+    if values.dtype.kind not in "biuf":
+        raise InvalidParameter.of("MultiIndex", "link", must, f"values of type {values.dtype}")
+    values = values.astype(np.float64)
     if values.shape != (len(Z),):
         raise InvalidParameter.of("MultiIndex", "link", must, f"shape {values.shape} for {Z.shape}")
     if not np.all(np.isfinite(values)):

@@ -220,7 +220,20 @@ def _neuron(link: Any) -> Activation:
     if isinstance(link, str) and link not in activation_names():
         must = "be he1, he2, … for a Hermite polynomial, the name of an activation, or a callable"
         raise InvalidParameter.of("MultiIndex", "link", must, repr(link), "`relu`, `abs` and `erf` are activations.")
-    return link if isinstance(link, Activation) else Activation(link)
+    if isinstance(link, (str, Activation)):
+        return Activation(link) if isinstance(link, str) else link
+    try:
+        return Activation(link)
+    except InvalidParameter as error:  # what an activation must be, said of h
+        if callable(link) and "must not be linear" in str(error):
+            u = np.linspace(-1.0, 1.0, 5)
+            varies = np.ptp(np.asarray(link(u), dtype=np.float64)) > 0.0
+            must = "be nonlinear as a callable" if varies else "vary: a constant leaves nothing to learn"
+            advice = 'The name of the linear one is "he1".' if varies else ""
+            got = "a linear callable" if varies else f"the constant {float(np.asarray(link(u))[0]):.3g}"
+            raise InvalidParameter.of("MultiIndex", "link", must, got, advice) from None
+        told = str(error).replace("The name_or_callable parameter of Activation", "The link parameter of MultiIndex")
+        raise InvalidParameter(told.replace("σ", "h")) from error
 
 
 def _orthonormal(direction: Any, r: int, d: int) -> FloatArray:

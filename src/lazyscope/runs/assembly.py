@@ -49,16 +49,16 @@ def assemble(runs: Sequence[Run], rows: Sequence[Row], scalar: Collection[str] =
         runs = [run.settled() for run in runs]
     claim = first.claim
     given = [name for name in claim.arguments if name in first.sizes]
-    values = {name: tuple(dict.fromkeys(value for run in runs for value in run.sizes[name])) for name in given}
+    values = {name: tuple(dict.fromkeys(first.sizes[name])) for name in given}
+    if len(runs) > 1:
+        values = {name: tuple(dict.fromkeys(value for run in runs for value in run.sizes[name])) for name in given}
     same = [*values.items()] == [*first.sizes.items()]  # the order of sizes is that of the claim, however they came
     whole = first if same else first.at(sizes=values)
     numbers = sorted({run.number for run in runs})
     own = {name for dims in claim.dims.values() for name in dims}
-    table = {name: _table(whole, name, numbers, runs, rows) for name in _shared(claim, rows) if name not in own}
-    if claim.fidelity == "limit" or not given:  # nothing is drawn
-        variables = {name: _without(variable, ("draw",)) for name, variable in table.items()}
-    else:
-        variables = claim.reduce(whole, table)
+    table = _tables(whole, [name for name in _shared(claim, rows) if name not in own], numbers, runs, rows)
+    drawn = claim.fidelity != "limit" and bool(given)
+    variables = claim.reduce(whole, table) if drawn else _without(table, ("draw",))
     if claim.finite_size is not None:
         places = dict(zip(given, np.ix_(*(np.asarray(values[name]) for name in given)), strict=True))
         known = {name: array for name, (_, array) in variables.items()}
@@ -66,11 +66,10 @@ def assemble(runs: Sequence[Run], rows: Sequence[Row], scalar: Collection[str] =
         variables["finite_size"] = (tuple(given), claim.finite_size(known))
     coordinates = _coordinates(whole, rows[0])
     single = [name for name in scalar if name in values and name not in own]
-    variables = {name: _without(variable, single) for name, variable in variables.items()}
     hidden = [name for name in _ONE_VALUE if name in scalar and name not in own]
     return dataset(
-        {name: _without(variable, single) for name, variable in coordinates.items() if name not in hidden},
-        variables,
+        _without({name: variable for name, variable in coordinates.items() if name not in hidden}, single),
+        _without(variables, single),
         claim=claim,
         problem=whole.problem,
         regime=whole.regime,
@@ -86,38 +85,54 @@ def _shared(claim: Claim, rows: Sequence[Row]) -> Iterator[str]:
             yield name
 
 
-def _table(whole: Run, name: str, numbers: Sequence[int], runs: Sequence[Run], rows: Sequence[Row]) -> Variable:
-    """Put a variable of all runs into one array: axes are sizes taken one by one, draws, sizes taken at once, its own.
+def _tables(
+    whole: Run, names: Sequence[str], numbers: Sequence[int], runs: Sequence[Run], rows: Sequence[Row]
+) -> dict[str, Variable]:
+    """Put each variable into one array: axes are sizes taken one by one, draws, sizes taken at once, its own.
 
     The order of the axes is part of the numbers: sums over draws round differently along another one.
     """
     claim, sizes = whole.claim, whole.sizes
     arrays = [size for size in claim.arrays if size in sizes]
     looped = [size for size in claim.arguments if size in sizes and size not in arrays]
-    own = claim.dims.get(name, ())
-    first = rows[0][name]
-    tail = first.shape[first.ndim - len(own) :]
-    shape = (*(len(sizes[size]) for size in looped), len(numbers), *(len(sizes[size]) for size in arrays), *tail)
-    if len(runs) == 1 and whole.sizes is runs[0].sizes:  # a single run without repeated values fills the table as it is
-        return (*looped, "draw", *arrays, *own), first.reshape(shape)
-    table = np.empty(shape, dtype=first.dtype)
-    places = {size: {value: k for k, value in enumerate(sizes[size])} for size in (*looped, *arrays)}
-    for run, row in zip(runs, rows, strict=True):
-        at = [[places[size][value] for value in run.sizes[size]] for size in looped]
-        at.append([numbers.index(run.number)])
-        at += [[places[size][value] for value in run.sizes[size]] for size in arrays]
-        place = np.ix_(*at)
-        table[place] = row[name].reshape(*(len(axis) for axis in at), *tail)
-    return (*looped, "draw", *arrays, *own), table
+    dims = (*looped, "draw", *arrays)
+    shape = (*(len(sizes[size]) for size in looped), len(numbers), *(len(sizes[size]) for size in arrays))
+    if len(runs) == 1 and sizes is runs[0].sizes:  # a single run without repeated values fills the table as it is
+        place: dict[int, Any] = {}
+    else:
+        places = {size: {value: k for k, value in enumerate(sizes[size])} for size in (*looped, *arrays)}
+        at = [
+            [[places[size][value] for value in run.sizes[size]] for size in looped]
+            + [[numbers.index(run.number)]]
+            + [[places[size][value] for value in run.sizes[size]] for size in arrays]
+            for run in runs
+        ]
+        place = dict(enumerate(np.ix_(*axes) for axes in at))
+    tables: dict[str, Variable] = {}
+    for name in names:
+        own, first = claim.dims.get(name, ()), rows[0][name]
+        tail = first.shape[first.ndim - len(own) :]
+        if not place:
+            table = first.reshape(shape + tail)
+        else:
+            table = np.empty(shape + tail, dtype=first.dtype)
+            for k, row in enumerate(rows):
+                table[place[k]] = row[name].reshape(*(axis.size for axis in place[k]), *tail)
+        tables[name] = (dims + own, table)
+    return tables
 
 
-def _without(variable: Variable, names: Collection[str]) -> Variable:
+def _without(variables: Mapping[str, Variable], names: Collection[str]) -> dict[str, Variable]:
     """Drop these axes, each of one value."""
-    dims, values = variable
-    kept = tuple(dim for dim in dims if dim not in names)
-    if len(kept) == len(dims):
-        return variable
-    return kept, np.asarray(values)[tuple(0 if dim in names else slice(None) for dim in dims)]
+    found: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[Any, ...]]] = {}  # nearly all have the same axes
+    left: dict[str, Variable] = {}
+    for name, (dims, values) in variables.items():
+        if dims not in found:
+            kept = tuple(dim for dim in dims if dim not in names)
+            found[dims] = kept, tuple(0 if dim in names else slice(None) for dim in dims)
+        kept, place = found[dims]
+        left[name] = (dims, values) if len(kept) == len(dims) else (kept, np.asarray(values)[place])
+    return left
 
 
 def _coordinates(whole: Run, row: Row) -> dict[str, Variable]:

@@ -130,7 +130,7 @@ def compare(
         raise InvalidParameter.of("compare", "regimes", "be a regime, or at least one in a sequence", repr(regimes))
     widths = np.atleast_1d(whole_numbers(width, "compare", "width"))
     whole_number(draws, "compare", "draws", least=2, advice="One draw has no standard error.")
-    if not isinstance(problem, SizedProblem) or _at_given_sizes(problem):
+    if not isinstance(problem, SizedProblem) or _at_given_sizes(problem, method):
         if protocol is not None:
             raise InvalidParameter.of("compare", "protocol", "be left out: nothing is trained by SGD here", protocol)
         sizes = {"d": d, "samples": samples, "ridge": ridge, "method": method, "draws": draws, "seed": seed}
@@ -195,10 +195,10 @@ def _refuse_other_weights(problem: Problem, regime: Regime) -> None:
         raise NoTheorem.of("A comparison", hypothesis, got, "Call simulate by itself.")
 
 
-def _at_given_sizes(problem: Problem) -> bool:
+def _at_given_sizes(problem: Problem, method: str | None) -> bool:
     """Whether the theorems of a problem speak of given N and n, so that a simulation can be held to them directly."""
     limits = (claim for claim in claims() if claim.fidelity == "limit" and isinstance(problem, claim.problem))
-    return any("samples" in claim.arguments for claim in limits)
+    return any("samples" in claim.arguments and claim.method == method for claim in limits)
 
 
 def _against_limit(problem: Problem, regime: Regime, widths: NDArray[np.int64], sizes: dict[str, Any]) -> xr.Dataset:
@@ -237,7 +237,12 @@ def _against_limit(problem: Problem, regime: Regime, widths: NDArray[np.int64], 
 def _result(
     verb: Fidelity, problem: SizedProblem, regime: Regime, widths: NDArray[np.int64], draws: int, how: Mapping[str, Any]
 ) -> xr.Dataset:
-    """Return one verb's answer; its claim takes those of the sizes and settings that it knows."""
+    """Return one verb's answer; its claim takes those of the sizes and settings that it knows.
+
+    A limit along time, with a step size of its own, has no place in a table over widths.
+    """
+    if verb == "limit" and "times" in find(verb, problem, regime).arguments:
+        raise NoTheorem.of("A comparison over widths", "a limit without time", regime, "Use limit by itself for it.")
     sizes = {"rho": widths / problem.d, "width": widths, "samples": how["samples"]}
     protocol, seed = how["protocol"], how["seed"]
     run, scalar = run_of(verb, problem, regime, sizes, protocol=protocol, seed=seed, shared=True)

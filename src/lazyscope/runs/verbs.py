@@ -278,7 +278,8 @@ def simulate(
     xarray.Dataset
         `risk`, normalised as everywhere. With SGD it is that of the best step size, `step_size_best`, by the closed
         form for the population; `tested` is the same on fresh samples, `trace` the risk against `samples` seen, and
-        `risk_by_step` and `diverged` show every step size (a diverged one has risk ∞).
+        `risk_by_step` and `diverged` show every step size (a diverged one has risk ∞). A trained network of at most 64
+        neurons on a `MultiIndex` has its overlaps `Q` and `R` at the same `samples`.
 
     Examples
     --------

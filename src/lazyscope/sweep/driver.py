@@ -13,6 +13,7 @@ from lazyscope.evidence.work import Work
 from lazyscope.progress import report
 from lazyscope.sweep import lock, pool
 from lazyscope.sweep.plan import Plan, Task
+from lazyscope.sweep.share import Share
 from lazyscope.sweep.store import Status, Store
 
 _SETBACKS = 3  # times that workers may die, one after another, before anything is finished in between
@@ -91,6 +92,7 @@ def _work(left: dict[str, Task], outcomes: pool.Pool, store: Store, total: int) 
     """Do the tasks that are left, again if their workers die, and return what the failed ones said."""
     failures: list[tuple[str, str]] = []
     setbacks = 0
+    share = Share(task.work for task in left.values())
     report(total - len(left), total, "starting")
     while left:
         try:
@@ -101,7 +103,8 @@ def _work(left: dict[str, Task], outcomes: pool.Pool, store: Store, total: int) 
                     setbacks = 0
                     if outcome.failure is not None:
                         failures.append((_told(task.work), outcome.failure))
-                    report(total - len(left), total, task.work.label)
+                    done = share.after(task.work, outcome.seconds)
+                    report(total - len(left), total, task.work.label, done)
         except pool.WorkersLost as loss:
             setbacks += 1
             if setbacks >= _SETBACKS:

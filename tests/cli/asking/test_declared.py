@@ -9,11 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import lazyscope as ls
 from lazyscope import sweep
-from lazyscope.cli import main
 from lazyscope.cli.asking import declared
 from lazyscope.cli.asking.plan_file import read_plan
 from lazyscope.evidence import registry
@@ -21,6 +19,8 @@ from lazyscope.evidence.claim import of_run
 from lazyscope.problems import Option, SizedProblem
 from lazyscope.protocols import TrainingProtocol
 from lazyscope.regimes import Regime
+
+from ..conftest import run  # noqa: TID252 (tests are no package that could be named)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,14 +90,6 @@ def coin(monkeypatch):
     monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
     ls.register(CLAIM)
     ls.register(EXACT)
-
-
-def run(*args, code=0):
-    result = CliRunner().invoke(main, [str(arg) for arg in args])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result
 
 
 def test_a_problem_of_another_package_is_a_command_of_the_verbs_that_serve_it(coin):

@@ -81,7 +81,7 @@ def test_what_is_long_and_wrong_is_refused_in_one_line():
 
 def test_a_long_descent_says_how_far_it_has_come():
     told = []
-    with progress.reporting(lambda done, total, what: told.append(what)):
+    with progress.reporting(lambda done, total, what, share: told.append(what)):
         ls.exact(ls.QuadraticTarget([2.0, 1.0]), ls.Trained("silu"), width=1)
     assert any(re.fullmatch(r"descent, step \d+ of at most 2,000", what) for what in told)
 

@@ -75,3 +75,13 @@ def test_directions_that_are_equal_may_be_counted():
     h = 1e-6  # and these are derivatives
     moved = [typical(lam + sign * h, u, 0.1, 7.0, count).diagonal @ count for sign in (1.0, -1.0)]
     assert np.allclose((moved[0] - moved[1]) / (2.0 * h), grouped.by_lambda.sum(axis=1), rtol=1e-6)
+
+
+def test_triangles_that_are_inverted_by_halves_give_the_other_form():
+    rng, d = np.random.default_rng(5), 150  # above the largest triangle that is inverted as a whole
+    W, lam = rng.standard_normal((d, 2 * d)) / d, np.sort(rng.uniform(-1.0, 8.0, d))
+    u = rng.uniform(0.1, 1.0, d)
+    wide, narrow = riccati(W), NarrowRiccati(W)
+    assert isinstance(wide, WideRiccati)
+    for form in (lambda K: K(lam, u).full, lambda K: K.sums(lam, u)[0], lambda K: K.sums(lam, u)[1]):
+        np.testing.assert_allclose(form(wide), form(narrow), rtol=1e-10, atol=1e-13)

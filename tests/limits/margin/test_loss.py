@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from lazyscope.limits.margin.loss import STEEPEST, compact, loss
+from lazyscope.limits.margin.loss import STEEPEST, compact, loss, normal
 from lazyscope.numerics.quadrature import panels
 from lazyscope.problems import LinearLabels
 
@@ -64,3 +64,23 @@ def test_slopes_of_the_loss_by_differences():
     by_rho = (np.array(loss(mu, rho + h, T, p)) - loss(mu, rho - h, T, p)) / (2 * h)
     assert by_mu[[0, 1, 2, 3]] == pytest.approx([Q0, P0, P1, 2 * E0], abs=1e-8)
     assert by_rho[[0, 1, 2, 3]] == pytest.approx([-Q1, -P1, -P2, -2 * E1], abs=1e-8)
+
+
+def test_the_normal_law_to_rounding_everywhere():
+    x = np.concatenate([np.linspace(-37.0, 37.0, 20_001), [0.0, -4.0, 4.0, -1e-300, 1e-300]])
+    below, density = np.empty_like(x), np.empty_like(x)
+    normal(0.0, -1.0, x, np.ones_like(x), below, density)
+    # x²/2 itself is rounded: a relative error of up to x²·2⁻⁵⁴ of the density, and of Φ below 0
+    allowed = 4e-15 + x**2 * 2.0**-53
+    with mpmath.workdps(30):
+        for k in range(0, x.size, 97):
+            assert below[k] == pytest.approx(float(mpmath.ncdf(x[k])), rel=allowed[k], abs=0.0)
+    assert np.all(np.abs(density / norm.pdf(x) - 1.0) < allowed)
+
+
+def test_the_normal_law_far_out_is_zero_or_one_and_never_nan():
+    x = np.array([-1e300, -1e10, -50.0, 50.0, 1e10, 1e150])
+    below, density = np.empty_like(x), np.empty_like(x)
+    normal(0.0, -1.0, x, np.ones_like(x), below, density)
+    assert below == pytest.approx([0.0, 0.0, 0.0, 1.0, 1.0, 1.0], abs=1e-300)
+    assert density == pytest.approx(np.zeros(6), abs=1e-300)

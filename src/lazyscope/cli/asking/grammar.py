@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lazyscope.errors import InvalidParameter
 
 GRAMMAR = "a number, inf, start:stop:count, start:stop:countlog, or several of these with commas"
+FINITE = GRAMMAR.replace(" inf,", "")
 _MOST = 1_000_000
 _RANGE = re.compile(r"([^:]+):([^:]+):(\d+)(log)?")
 

@@ -137,7 +137,7 @@ class _Lines:
         """
         if not self.left:
             return
-        silent = reporting(lambda done, total, what: None)  # a line's own work is none of the sweep's
+        silent = reporting(lambda done, total, what, share: None)  # a line's own work is none of the sweep's
         with silent, suppress(LazyscopeError), Store.reading(self.store) as opened:
             finished = opened.finished()
             ready = [one for one in self.left if all(task.key in finished for task in one[0])]

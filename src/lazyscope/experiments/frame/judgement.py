@@ -87,7 +87,7 @@ class Dot:
     order: float | None = None
     floor: float = 1e-10
 
-    @property
+    @cached_property
     def off(self) -> FloatArray:
         """Measured minus predicted, draw by draw."""
         return np.asarray(self.draws - self.predicted, dtype=np.float64)
@@ -97,20 +97,20 @@ class Dot:
         """The mean of measured minus predicted."""
         return float(np.mean(self.off))
 
-    @property
+    @cached_property
     def stderr(self) -> float:
         """Its standard error: from the spread that theory has, or that of the draws; NaN from one of them alone."""
         if self.spread is not None:
             return self.spread / float(np.sqrt(self.off.size))
         return float(over_draws(self.off)[1])
 
-    @property
+    @cached_property
     def is_predicted(self) -> bool:
         """Whether there is a prediction, and it leaves out at most a tenth of the risk."""
         scale = float(np.mean(self.predicted)) if self.scale is None else self.scale
         return bool(np.all(np.isfinite(self.predicted)) and self.allowance <= LEFT_OUT * scale + self.floor)
 
-    @property
+    @cached_property
     def is_zero(self) -> bool:
         """Whether all is zero to rounding, as a training error is where data are fitted.
 
@@ -119,7 +119,7 @@ class Dot:
         least = self.floor / LEFT_OUT
         return bool(np.all(np.abs(self.draws) < least) and np.all(np.abs(self.predicted) < least))
 
-    @property
+    @cached_property
     def z(self) -> float:
         """The difference in standard errors, as a normal variable with its sign."""
         if self.is_zero or np.isnan(self.stderr):

@@ -126,7 +126,7 @@ def data(preset: SeparabilityPreset, rows: Sequence[Row]) -> dict[str, xr.Datase
                 "threshold": threshold,
                 "draws": preset.draws,
                 "psi2": preset.psi2,
-                "citations": "montanari2019generalization",
+                "citations": "montanari2019generalization,amelunxen2014living,cover1965geometrical",
             },
         )
     return panels

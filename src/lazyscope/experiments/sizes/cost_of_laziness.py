@@ -31,6 +31,8 @@ LEVEL, LINEAR = 0.5, 0.45
 """Risks to be reached: on he_k, and on he₁ + he_k, where the best linear function has ½."""
 _ALLOWED = {"kernel": 0.3, "NT": 0.3, "SGD": 0.25, "giant step": 0.5}
 """How far a measured exponent may be from the declared one, beside its 95 % interval."""
+_APART = 1.0
+"""The width of a 95 % interval from which on it may hold two neighbouring powers of d, and decides nothing."""
 _LOOKS = {"kernel": ("RF", "o"), "NT": ("NT", "^"), "SGD": ("NN", "D"), "giant step": ("RF, optimal weights", "s")}
 _WORDS = {
     "kernel": "RF kernel, N = ∞",
@@ -179,7 +181,7 @@ def _legend(learners: Sequence[str]) -> dict[str, object]:
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Compare every exponent with its theory; say what laziness costs at the largest dimension that SGD went to."""
     lines = [f"{'':<24}{'exponent, 95%':>22}{'theory':>9}   n(d)"]
-    wrong = []
+    wrong, open_ = [], []
     for name, panel in data.items():
         measured, low, high = (float(panel[key]) for key in ("exponent", "exponent_low", "exponent_high"))
         theory, learner = float(panel.theory_exponent), str(panel.attrs["learner"])
@@ -192,6 +194,10 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             lines.append(f"{'':<24}{missed} of {panel.draw.size} data sets did not reach the level")
         if not abs(measured - theory) <= _ALLOWED[learner] + max(high - measured, 0.0):
             wrong.append(f"{name}: d^{measured:.2f} for d^{theory:g}")
+        if high - low > _APART:
+            open_.append(name)
+    if open_:
+        lines.append(f"Too few dimensions to tell one power of d from the next: {'; '.join(open_)}.")
     gaps = []
     for degree in sorted({int(panel.attrs["degree"]) for panel in data.values()}):
         lazy, sgd = data.get(f"degree {degree}, kernel"), data.get(f"degree {degree}, SGD")

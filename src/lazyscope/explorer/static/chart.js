@@ -166,8 +166,13 @@ function ticks([low, high], most) {
   const stride = Math.ceil(decades / most);
   const values = [];
   for (let k = first; k <= last; k++) if (k % stride === 0) values.push(...parts.map((part) => Number((part * 10 ** k).toPrecision(2))));
-  return { tickmode: "array", tickvals: values, ticktext: values.map((value) => short(value)) };
+  const inside = values.filter((value) => value >= low && value <= high);
+  const powers = parts.length === 1 && inside.some((value) => short(value).includes("e"));
+  return { tickmode: "array", tickvals: values, ticktext: values.map(powers ? power : (value) => short(value)) };
 }
+
+/** 10⁵: a power of ten, for an axis that goes beyond what is easily read in digits. */
+const power = (value) => `10${[...String(Math.round(Math.log10(value)))].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit] ?? "⁻").join("")}`;
 
 function axis(one, span, most) {
   const range = one.range && (one.log ? one.range.map((value) => Math.log10(value)) : one.range);

@@ -40,7 +40,8 @@ function beginTour() {
   byId("tour-next").focus();
 }
 
-/** Show it on the first visit, and whenever it is asked for; a link to a picture opens the picture. */
+/** Show it on the first visit, and whenever it is asked for; a link to a picture opens the picture. A page inside another one
+ * does not begin by itself: it would take the focus, and the reader of the outer page would be scrolled to it. */
 export function startTour() {
   byId("help").addEventListener("click", beginTour);
   byId("tour-end").addEventListener("click", endTour);
@@ -54,5 +55,5 @@ export function startTour() {
     showStep();
   });
   addEventListener("keydown", (event) => event.key === "Escape" && !byId("tour").hidden && endTour());
-  if (recall("tour") === null && location.hash === "") beginTour();
+  if (recall("tour") === null && location.hash === "" && window.parent === window) beginTour();
 }

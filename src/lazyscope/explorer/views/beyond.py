@@ -21,7 +21,7 @@ from lazyscope.explorer.views.base import (
     seed_field,
     slider,
 )
-from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_of, word_of, written
+from lazyscope.explorer.views.calls import Call, Plan, Task, lines_of, listing, word_of, written
 from lazyscope.explorer.views.lazy import saved
 from lazyscope.explorer.views.picture import Grid, Picture, axis
 from lazyscope.explorer.views.remembered import activation
@@ -169,10 +169,9 @@ def plan(state: BeyondState, fidelity: Drawn) -> Plan:
         shown = [(role, name, 0, key) for key, (name, role) in _PIECES.items()]
         tasks.append(Task(call, f"m = {m}", shown, lambda result: result.width))
     python = ["from lazyscope.experiments.beyond.coupling import coupling", ""]
-    python += [*dictionary("dots", {task.name: task.call for task in tasks})]
-    python += ["for name, dot in dots.items():", '    print(name, dot["size"].to_series().to_dict())']
     source = "; ".join(f"print({task.call.source()}.to_dataframe())" for task in tasks)
-    return Plan(tuple(tasks), (), saved(f"{python[0]}; {source}"), lines_of(python))
+    text = listing(python, tasks, 'dot["size"].to_series().to_dict()')
+    return Plan(tuple(tasks), (), saved(f"{python[0]}; {source}"), text)
 
 
 def _parity_plan(state: BeyondState) -> Plan:
@@ -189,11 +188,9 @@ def _parity_plan(state: BeyondState) -> Plan:
             call = Call("simulate", problem, regime, arguments)
             tasks.append(Task(call, f"{label}, n = {n}", [(role, label, 0, "risk")], _at(n)))
     python = ["import lazyscope as ls", "", f"problem = {written(problem)}"]
-    python += [*dictionary("dots", {task.name: task.call for task in tasks})]
-    python += ["for name, dot in dots.items():", "    print(name, dot.risk.values.round(4))"]
     both = [word_of(regime) for _, _, regime in regimes]
     commands = (task.call.command(regime=both) for task in tasks[:: len(regimes)])
-    return Plan(tuple(tasks), (), " && ".join(commands), lines_of(python))
+    return Plan(tuple(tasks), (), " && ".join(commands), listing(python, tasks))
 
 
 def _at(n: int) -> Any:

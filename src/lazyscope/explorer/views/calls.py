@@ -180,6 +180,15 @@ def dictionary(name: str, calls: dict[str, Call]) -> Iterator[str]:
     yield "}"
 
 
+def listing(
+    header: Iterable[str], tasks: Iterable[Task], printed: str = "dot.risk.values.round(4)", each: str = "dot"
+) -> str:
+    """Return the Python that makes all dots and prints what is shown of each."""
+    calls = {task.name: task.call for task in tasks}
+    ending = (f"for name, {each} in dots.items():", f"    print(name, {printed})")
+    return lines_of([*header, *dictionary("dots", calls), *ending])
+
+
 def lines_of(sources: Iterable[str]) -> str:
     """Join lines of Python, with a newline at the end."""
     return "\n".join(sources) + "\n"

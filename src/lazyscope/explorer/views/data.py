@@ -12,7 +12,7 @@ from lazyscope.checks import FloatArray
 from lazyscope.explorer.tables.reading import FARTHER, Source, table_of
 from lazyscope.explorer.views.base import Drawn, View
 from lazyscope.explorer.views.brought import AGAINST, BEYOND, WIDEST, DataState, Setting, again, grids_of, header
-from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_of
+from lazyscope.explorer.views.calls import Call, Plan, Task, listing
 from lazyscope.explorer.views.picture import Picture, axis
 from lazyscope.lenses.forecast.verb import ASSUMPTIONS, CITATIONS, THEOREM
 from lazyscope.problems import Problem
@@ -181,9 +181,8 @@ def plan(state: DataState, fidelity: Drawn) -> Plan:
             fit = Fit("simulate", BroughtTable(setting.source, setting.known.target), setting.regime, given)
             where = f"n = {n}, N = {'∞' if np.isinf(N) else int(N)}"
             tasks.append(Task(fit, f"{label}, {where}", [(role, label, 0, "share")], _at(size)))
-    python = [*header(setting, "held_out"), *dictionary("dots", {task.name: task.call for task in tasks})]
-    python += ["for name, errors in dots.items():", "    print(name, errors.mean().round(4))"]
-    return Plan(tuple(tasks), tuple(notes), "", lines_of(python))
+    python = listing(header(setting, "held_out"), tasks, "errors.mean().round(4)", "errors")
+    return Plan(tuple(tasks), tuple(notes), "", python)
 
 
 def _at(size: int) -> Callable[[Any], int]:

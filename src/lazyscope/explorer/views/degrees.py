@@ -21,7 +21,7 @@ from lazyscope.explorer.views.base import (
     slider,
     switch,
 )
-from lazyscope.explorer.views.calls import Call, Name, Plan, Task, dictionary, lines_of
+from lazyscope.explorer.views.calls import Call, Name, Plan, Task, dictionary, lines_of, listing
 from lazyscope.explorer.views.picture import Grid, Picture, axis
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems import HarmonicTarget
@@ -155,10 +155,8 @@ def plan(state: DegreesState, fidelity: Drawn) -> Plan:
             call = Call("simulate", target, regime, {"width": sizes["width"], "samples": sizes["samples"], **common})
             where = f"N = {sizes['width']}, n = {sizes['samples']}"
             tasks.append(Task(call, f"{label}, {where}", [(role, label, 0, "risk")], _at(size)))
-    python += [*dictionary("dots", {task.name: task.call for task in tasks})]
-    python += ["for name, dot in dots.items():", "    print(name, dot.risk.values.round(4))"]
     commands = [task.call.command(_options(state)) for task in tasks]
-    return Plan(tuple(tasks), tuple(notes), " && ".join(commands), lines_of(python))
+    return Plan(tuple(tasks), tuple(notes), " && ".join(commands), listing(python, tasks))
 
 
 def _at(size: int) -> Callable[[Any], int]:

@@ -17,7 +17,7 @@ from lazyscope.explorer.views.base import (
     slider,
     switch,
 )
-from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, dictionary, lines_of, written
+from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, lines_of, listing, written
 from lazyscope.explorer.views.picture import Grid, Picture, axis, curve
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems import LinearTarget
@@ -130,9 +130,7 @@ def plan(state: DescentState, fidelity: Drawn) -> Plan:
         call = Call("simulate", target, regime, {**place, **common})
         tasks.append(Task(call, f"N = {place['width']}, n = {place['samples']}", wanted, along(state.axis)))
     commands = [task.call.command() for task in tasks]
-    python += [*dictionary("dots", {task.name: task.call for task in tasks})]
-    python += ["for name, dot in dots.items():", "    print(name, dot.risk.values.round(4))"]
-    return Plan(tuple(tasks), tuple(notes), " && ".join(commands), lines_of(python))
+    return Plan(tuple(tasks), tuple(notes), " && ".join(commands), listing(python, tasks))
 
 
 def _whole(size: float) -> int:

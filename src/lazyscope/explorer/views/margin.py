@@ -18,7 +18,7 @@ from lazyscope.explorer.views.base import (
     seed_field,
     slider,
 )
-from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, dictionary, lines_of, written
+from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, lines_of, listing, written
 from lazyscope.explorer.views.picture import Grid, Picture, axis, curve
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems import LinearLabels
@@ -122,12 +122,8 @@ def plan(state: MarginState, fidelity: Drawn) -> Plan:
         call = Separation("simulate", labels, regime, {**place, **common})
         tasks.append(Task(call, f"N = {place['width']}, n = {place['samples']}", _SHOWN, along(state.axis)))
     commands = [task.call.command() for task in tasks]
-    python += [*dictionary("dots", {task.name: task.call for task in tasks})]
-    python += [
-        "for name, dot in dots.items():",
-        "    print(name, dot.error.values.round(4), dot.margin.values.round(4))",
-    ]
-    return Plan(tuple(tasks), tuple(notes), " && ".join(commands), lines_of(python))
+    printed = "dot.error.values.round(4), dot.margin.values.round(4)"
+    return Plan(tuple(tasks), tuple(notes), " && ".join(commands), listing(python, tasks, printed))
 
 
 VIEW = View(

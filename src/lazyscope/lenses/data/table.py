@@ -27,6 +27,7 @@ SUFFIXES = (".csv", ".tsv", ".parquet", ".npz")
 _OWNER = "the table"
 _LEAST_ROWS = 4
 _FEW_VALUES = 20  # whole numbers with no more values than this are classes
+_LISTED = 12  # columns in a message
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +213,17 @@ def _names(frame: pd.DataFrame, drop: Sequence[str]) -> list[str]:
     return [part for name in names for part in ([name] if name in columns else map(str.strip, name.split(",")))]
 
 
+def columns(frame: pd.DataFrame) -> str:
+    """Return the names of columns in a line: the first and the last where there are many, as targets stand last.
+
+    >>> import pandas as pd
+    >>> columns(pd.DataFrame(columns=["age", "price"]))
+    'age, price'
+    """
+    names = list(map(str, frame.columns))
+    return ", ".join(names if len(names) <= _LISTED else [*names[: _LISTED - 4], "…", *names[-3:]])
+
+
 def _check_names(frame: pd.DataFrame, target: str, drop: Sequence[str]) -> None:
     """Refuse names that no column has, that several have, or that are asked for and dropped at once."""
     twice = frame.columns[frame.columns.duplicated()]
@@ -219,8 +231,7 @@ def _check_names(frame: pd.DataFrame, target: str, drop: Sequence[str]) -> None:
         raise InvalidParameter.of(_OWNER, "data", "name every column once", f"several columns {twice[0]!r}")
     for column, option in ((target, "target"), *((one, "drop") for one in drop)):
         if column not in frame.columns:
-            known = ", ".join(list(frame.columns)[:12])
-            raise InvalidParameter.of(_OWNER, option, f"name a column: {known}", repr(column))
+            raise InvalidParameter.of(_OWNER, option, f"name a column: {columns(frame)}", repr(column))
     if target in drop:
         raise InvalidParameter.of(_OWNER, "drop", "leave the target in", repr(target))
 

@@ -73,7 +73,7 @@ class Advice:
         """From which width on nothing is gained."""
         if self.width is None:
             return f"Up to width {int(_WIDTHS[-1]):,} more neurons lower the error."
-        return f"Beyond width {self.width:,} nothing is gained."
+        return f"Beyond width {self.width:,} nothing is gained: less than {_SAME:.0%} of the error."
 
     @property
     def of_ridge(self) -> str:

@@ -4,7 +4,7 @@ The leave-one-out error of m rows is that of kernel ridge regression on m − 1 
 forecasts the same number through the deterministic equivalents, which suppose that rows are alike. Where a few are much
 longer than the others and the ridge is small, the two differ. Their distance δ, in log risk, joins the band.
 
-δ is taken as a function of the share that the fit uses up, df₁/min(n, N), which is 1 at interpolation. At N = ∞ a
+δ is taken as a function of the share of the rows that the fit uses up, df₁/n, which is 1 at interpolation. At N = ∞ a
 forecast for all P rows is their leave-one-out error itself, so that δ enters with the weight 1 − n/P; with N ≤ n
 features it enters in full.
 """
@@ -40,7 +40,7 @@ class Misfit:
         with np.errstate(invalid="ignore"):
             features = np.where(np.isinf(N), 1.0, np.maximum(1.0 - n / N, 0.0))
         weight = (1.0 - np.minimum(n / rows, 1.0) * features) / (1.0 - self.part)
-        return np.asarray(np.interp(df1 / np.minimum(n, N), self.used, self.distance) * np.minimum(weight, 1.0))
+        return np.asarray(np.interp(df1 / n, self.used, self.distance) * np.minimum(weight, 1.0))
 
 
 def misfit(parts: list[Pool], own: Functions, rows: int, diagonal: float, energy: FloatArray) -> Misfit:

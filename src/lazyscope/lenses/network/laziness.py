@@ -3,8 +3,8 @@
     laziness = 1 − min(1, max(‖f − f_lin‖/‖f − f₀‖, ‖K − K₀‖/‖K₀‖)),      f_lin = f₀ + ⟨θ − θ₀, ∇f₀⟩,
 
 norms over the inputs and outputs that are looked at, K the tangent kernel. A lazy network is its linearisation at the
-start, and its kernel is that of the start: the score is 1 where both hold, and 0 where either has changed by as much as
-there was. `drift`, 1 − ⟨K, K₀⟩/(‖K‖‖K₀‖), tells how far the kernel has turned, whatever its size.
+start, and its kernel is that of the start: the score is 1 where both hold, and 0 when the function or the kernel has
+changed by 100 % or more. `drift`, 1 − ⟨K, K₀⟩/(‖K‖‖K₀‖), tells how far the kernel has turned, whatever its size.
 """
 
 from __future__ import annotations

@@ -45,6 +45,17 @@ class Look:
     movement: FloatArray
 
 
+def _relative(value: float, stderr: float | None = None) -> str:
+    """Return a relative change in per cent, from tenfold on as a multiple.
+
+    >>> _relative(0.81), _relative(0.81, 0.02), _relative(135.1)
+    ('81%', '81% ± 2', '135 times its size')
+    """
+    scale = 1.0 if value >= 10.0 else 100.0
+    doubt = "" if stderr is None else f" ± {scale * stderr:.0f}"
+    return f"{value:.0f}{doubt} times its size" if value >= 10.0 else f"{value:.0%}{doubt}"
+
+
 @dataclass(eq=False)
 class NetworkLens:
     """A network under observation.
@@ -216,12 +227,12 @@ class NetworkLens:
         if np.isnan(last.laziness):
             return "The network has not moved yet: there is nothing to compare its linearisation with."
         kind = "lazy" if last.laziness > 0.8 else "not lazy" if last.laziness < 0.3 else "partly lazy"
-        doubt = f" ± {100.0 * last.change_stderr:.0f}" if self.directions else ""
+        doubt = last.change_stderr if self.directions else None
         moved = np.nanmax(last.movement) if np.any(np.isfinite(last.movement)) else np.nan
         return (
             f"Training was {kind}: laziness {last.laziness:.2f}. The linearisation misses {last.taylor[0]:.0%} of the "
-            f"change of the function, the tangent kernel changed by {last.change:.0%}{doubt}, weights by up to "
-            f"{moved:.0%}."
+            f"change of the function, the tangent kernel changed by {_relative(last.change, doubt)}, weights by up to "
+            f"{_relative(moved)}."
         )
 
     def __str__(self) -> str:

@@ -23,7 +23,7 @@ def network_page(lens: NetworkLens) -> str:
     from lazyscope import __version__
 
     rows, outputs = lens.start_values.shape
-    below = f"{len(lens.start):,} parameters, {rows:,} inputs, {outputs} outputs, {lens.loss} loss"
+    below = f"{len(lens.start):,} parameters, {rows:,} inputs, {outputs} output{'s' * (outputs != 1)}, {lens.loss} loss"
     parts = [page.heading("lazyscope: how lazily was this network trained?", below)]
     parts.append(page.paragraph(lens.verdict, "verdict"))
     parts.append(page.section("Along training", *_along(lens)))
@@ -71,7 +71,7 @@ def _curves(lens: NetworkLens) -> Figure:
         "laziness": [look.laziness for look in lens.looks[1:]],
         "missed by the linearisation": [look.taylor[0] for look in lens.looks[1:]],
         "missed at order 2": [look.taylor[1] for look in lens.looks[1:]] if lens.orders > 1 else [],
-        "drift of the tangent kernel": [look.drift for look in lens.looks[1:]],
+        "turn of the tangent kernel (1 − cosine)": [look.drift for look in lens.looks[1:]],
         "alignment with the labels": [look.alignment for look in lens.looks[1:]],
     }
     with pictures.style():

@@ -27,7 +27,6 @@ GROUP_FLOOR = 0.02  # share of the largest eigenvalue, below which the logarithm
 GUESS_SWEEPS = 20
 GUESS_ENOUGH, COARSE_GUESS_ENOUGH = 0.1, 0.5  # times NEWTON_ENOUGH·√tolerance: before Newton, before interpolation
 TYPICAL_ENOUGH = 1e-3  # times √tolerance, where the typical flow itself is asked for
-GUESS_TAIL = 0.5  # share of the tolerance: a guess with a larger tail says that the panel is too long
 SLOW, STALE = 0.7, 0.3  # a step of more than this share of the one before: give up; compute the derivatives anew
 NEAR = 0.02  # size of the steps from which on derivatives are kept
 TRUSTED = 1.5  # length from which on a guess that fails says that the panel is too long
@@ -35,9 +34,9 @@ POWERS = (-3.0, 1.0)  # bounds of the power of t by which s is continued from th
 LAYER_CHANGES = (0.3, 0.5)  # most that a is continued by: on the first panel, and on a later one
 
 # Shifts: what tells these weights from typical ones.
-STRIDE = 4  # at first K is computed at every fourth point
+STRIDE = 4  # where K at the end of the panel is not enough, it is computed at every fourth point, then at more
 MANY_DIMENSIONS, COARSE_TOLERANCE = 100, 1e-5  # d and tolerance from which on shifts are interpolated
-STRIDE_AGAIN = 0.1  # share of the tolerance: a panel that leaves less lets the next one use half as many points
+STRIDE_AGAIN = 0.1  # share of the tolerance: shifts that miss less let the next panel use fewer points
 GIVE_UP = 1.1  # length below which shifts are no longer interpolated
 ROUNDS = 5
 LARGEST_SHIFT = 0.25  # larger ones say that the weights are not typical
@@ -47,6 +46,9 @@ BEYOND_SEEN = 3.0  # the last coefficient of the shifts that is seen, over this,
 UNIT_FLOOR = 0.05  # of a unit of the shifts, which would vanish where everything is learned
 LARGEST_DRIFT = 0.3  # most that a shift is taken to change with log t from the panel before
 DIFFERENCE = 1e-5  # share of t over which the slope of Tr K of typical weights is measured
+
+# Linear algebra.
+HALVED = 64  # largest triangle that is inverted as a whole, and not by halves
 
 # Rounding.
 WORST_CONDITION = 1e8  # of WWᵀ in the 1-norm: its inverse keeps eight digits

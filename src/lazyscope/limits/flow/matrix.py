@@ -21,7 +21,7 @@ from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.limits.flow import constants
 from lazyscope.limits.flow.moments import Panel, Start
-from lazyscope.limits.flow.newton import Newton
+from lazyscope.limits.flow.newton import Newton, coarser
 from lazyscope.limits.flow.panels import Clock
 from lazyscope.limits.flow.riccati import Riccati, riccati
 
@@ -79,7 +79,7 @@ class _Walker:
     def __init__(self, start: Start, K: Riccati | None, tolerance: float) -> None:
         self.start, self.K, self.tolerance, self.evaluations = start, K, tolerance, 0
         many, coarse = constants.MANY_DIMENSIONS, constants.COARSE_TOLERANCE
-        self.stride = constants.STRIDE if start.b.size >= many and tolerance >= coarse else 0
+        self.stride = constants.POINTS if start.b.size >= many and tolerance >= coarse else 0
 
     def walk(self, until: float) -> Iterator[Panel]:
         """Yield panels from t = 0 to at least `until`."""
@@ -124,8 +124,7 @@ class _Walker:
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
                 panel = work.solve()
-                spare = panel.error < constants.STRIDE_AGAIN * self.tolerance
-                self.stride = min(2 * work.stride, constants.STRIDE) if spare else work.stride
+                self.stride = coarser(work.stride) if work.spare else work.stride
                 return panel, panel.error
         except (FloatingPointError, np.linalg.LinAlgError, NotConverged):
             return None, work.tail

@@ -9,10 +9,10 @@ the last by a conservation law (for small a, the equation for ȧ itself). The de
 
 The guess is the solution for typical weights (`typical`, the spectrum in groups), with Tr K, ⟨B, K⟩ and ‖K‖² each
 as if λ were shifted a little, to first order, by what varies slowly. In many dimensions these shifts hardly depend on
-the path, and are some percent: then K is computed at every fourth point only, the shifts are interpolated, and the
-guess is solved again. Where this leaves more than the tolerance, at every other point, or at all of them; and where
-that is not enough either, by Newton's method with the true K, of which one or two sweeps are needed. What its last step
-changes is added to first order.
+the path, and are some percent: then K is computed at the end of the panel only, the shifts are interpolated, and the
+guess is solved again. Where this leaves more than the tolerance, K is computed at every fourth point, at every other,
+or at all of them; and where that is not enough either, Newton's method takes the true K, of which one or two sweeps
+are needed. What its last step changes is added to first order.
 """
 
 from __future__ import annotations
@@ -53,6 +53,16 @@ class _Slopes:
     response: FloatArray  # groups × points × points: how u answers to its source
 
 
+def finer(stride: int) -> int:
+    """Return the next smaller distance of points at which K is computed: 12, 4, 2, 1. Points of the larger one stay."""
+    return constants.STRIDE if stride > constants.STRIDE else stride // 2
+
+
+def coarser(stride: int) -> int:
+    """Return the next larger distance: at 12 K is computed at the end of the panel alone."""
+    return min(2 * stride, constants.STRIDE) if stride < constants.STRIDE else constants.POINTS
+
+
 class Newton:
     """The unknowns of one panel, and their equations. Without K, typical weights are meant: there is no W to know."""
 
@@ -75,7 +85,7 @@ class Newton:
         self.scale = float(np.sqrt(max(start.energy, first.s**2)))  # errors are relative where the risk is large
         self.groups = start.groups
         self.log_m: FloatArray | None = None
-        self.tail = np.inf
+        self.tail, self.spare = np.inf, False
         self.inverse: FloatArray | None = None  # of the derivatives
         self.shift = self._continued()
         self.s, self.a = self._first_guess()
@@ -126,8 +136,8 @@ class Newton:
             step = self._step(sums, slopes)
             size = self._size(step)
             if size < enough:
-                self.tail = self._tail()
-                if self.tail > constants.GUESS_TAIL * self.tolerance:
+                self.tail = self._tail(self._risk(np.concatenate([self.first.sums[None], sums])))
+                if self.tail > constants.ACCEPTED * self.tolerance:
                     break
                 return usual
             if sweep > 2 and size > constants.SLOW * before:
@@ -167,19 +177,26 @@ class Newton:
             left, missed = (float(np.max(each)) / self.start.energy for each in worths)
             missed /= constants.BEYOND_SEEN
             if max(left, missed) < constants.MAY_MISS * self.tolerance:
+                self.spare = max(left, missed) < constants.STRIDE_AGAIN * self.tolerance
                 return self._settled(usual, [kept[q][1] for q in few.tolist()], max(left, missed))
             if left > constants.MAY_MISS * self.tolerance:
                 kept.clear()
             elif self.stride == 1:
                 return None
             else:
-                self.stride //= 2
+                self.stride = finer(self.stride)
         return None
 
-    def _tail(self) -> float:
-        """Return the last Chebyshev coefficients of the unknowns: what more points would add."""
-        unknowns = np.stack([self.s / self.scale, self.a / (1.0 + np.max(np.abs(self.a)))], axis=1)
-        return float(np.max(np.abs(self.rule.coefficients[-constants.TAIL :] @ unknowns)))
+    def _tail(self, risk: FloatArray) -> float:
+        """Return the last Chebyshev coefficients of the unknowns and of the risk: what more points would add."""
+        seen = np.stack([self.s / self.scale, self.a / (1.0 + np.max(np.abs(self.a))), risk / self.scale**2], axis=1)
+        return float(np.max(np.abs(self.rule.coefficients[-constants.TAIL :] @ seen)))
+
+    def _risk(self, sums: FloatArray) -> FloatArray:
+        """Return 2‖aK − B‖² + s² at the points; s is not polynomial at the first one, where it is known."""
+        b = self.start.b
+        square = self.a**2 * sums[:, 2] - 2.0 * self.a * sums[:, 1] + b @ b
+        return np.asarray(2.0 * square + np.append(self.first.s, self.s[1:]) ** 2)
 
     def _system(self, b: FloatArray) -> FloatArray:
         """Return the matrices of u̇ = a² − 16a(b − s/2)u at the points, one for each b."""
@@ -347,13 +364,10 @@ class Newton:
 
     def _panel(self, end: _Path, diagonal: FloatArray, sums: FloatArray, error: float) -> Panel:
         """Return what was found; `error` is what is left besides the tails."""
-        b = self.start.b
-        square = self.a**2 * sums[:, 2] - 2.0 * self.a * sums[:, 1] + b @ b
-        risk = 2.0 * square + np.append(self.first.s, self.s[1:]) ** 2
-        tail = float(np.max(np.abs(self.rule.coefficients[-constants.TAIL :] @ risk))) / self.scale**2
+        risk = self._risk(sums)
         group_u = self._path(self.groups.b, self.first.group_u)[0].u
         scalars = self.s, self.a, self._offset(), end.tau, end.theta
-        return Panel(self.clock, *scalars, end.u, group_u, diagonal, sums, risk, max(tail, self._tail(), error))
+        return Panel(self.clock, *scalars, end.u, group_u, diagonal, sums, risk, max(self._tail(risk), error))
 
 
 def _layer_slope(a: FloatArray | float, s: FloatArray | float, sums: FloatArray) -> FloatArray:

@@ -46,16 +46,16 @@ def random_features(
     problem: LinearLabels, regime: RandomFeatures, psi1: FloatArray, psi2: FloatArray
 ) -> dict[str, FloatArray]:
     """Margin, error and alignment on random features at every point of broadcastable arrays, ψ = ψ₁/ψ₂."""
-    psi1, psi2 = _finite(psi1, psi2)
-    return solve(problem, psi1 / psi2, spectrum_of_features(regime, psi1))
+    psi = _ratio(psi1, psi2)
+    return solve(problem, psi, spectrum_of_features(regime, psi1, psi.shape))
 
 
 def given_features(
     problem: LinearLabels, regime: IsotropicFeatures | GaussianFeatures, psi1: FloatArray, psi2: FloatArray
 ) -> dict[str, FloatArray]:
     """Features that are Gaussian themselves: ψ = ψ₁/ψ₂ = N/n is all that matters of the two."""
-    psi1, psi2 = _finite(psi1, psi2)
-    return solve(problem, psi1 / psi2, spectrum_given(regime, psi1.size))
+    psi = _ratio(psi1, psi2)
+    return solve(problem, psi, spectrum_given(regime, psi.size))
 
 
 def bayes(problem: LinearLabels, regime: Bayes) -> dict[str, FloatArray]:
@@ -63,14 +63,14 @@ def bayes(problem: LinearLabels, regime: Bayes) -> dict[str, FloatArray]:
     return {"risk": np.asarray(problem.bayes_error), "error": np.asarray(problem.bayes_error)}
 
 
-def _finite(psi1: FloatArray, psi2: FloatArray) -> tuple[FloatArray, FloatArray]:
-    both = np.broadcast_arrays(psi1, psi2)
+def _ratio(psi1: FloatArray, psi2: FloatArray) -> FloatArray:
+    """Return N/n at every point."""
     for name, values in {"psi1": psi1, "psi2": psi2}.items():
         if not (values.min() >= 1e-9 and values.max() <= 1e9):
             wrong = values[~((values >= 1e-9) & (values <= 1e9))]
             must = "be between 1e-9 and 1e9: N, n and d grow together here"
             raise InvalidParameter.of("limit", name, must, f"{wrong.flat[0]:g}")
-    return both[0], both[1]
+    return psi1 / psi2
 
 
 @lru_cache(maxsize=64)
@@ -84,15 +84,16 @@ def constants(sigma: Activation) -> tuple[float, float]:
     return (b1**2 if b1**2 > _NO_LINEAR_PART**2 * (noise + b1**2) else 0.0), noise
 
 
-def spectrum_of_features(regime: RandomFeatures, psi1: FloatArray) -> Spectrum:
-    """Return Σ = b₁²WWᵀ + b⋆²I in units of its mean eigenvalue b₁² + b⋆², for each ψ₁."""
+def spectrum_of_features(regime: RandomFeatures, psi1: FloatArray, shape: tuple[int, ...] | None = None) -> Spectrum:
+    """Return Σ = b₁²WWᵀ + b⋆²I in units of its mean eigenvalue b₁² + b⋆², for each ψ₁, broadcast to `shape`."""
     if regime.weights is not None:
         got = regime.weights if isinstance(regime.weights, str) else type(regime.weights).__name__
         raise NoTheorem.of(THEOREM, "w uniform on the unit sphere", f"weights {got}", "Leave weights out.")
     signal, noise = constants(regime.activation)
     unit = signal + noise
-    law = np.empty((psi1.size, 3))
-    law[:, 0], law[:, 1], law[:, 2] = psi1.ravel(), signal / unit, noise / unit
+    law = np.empty((*(psi1.shape if shape is None else shape), 3))
+    law[..., 0], law[..., 1], law[..., 2] = psi1, signal / unit, noise / unit
+    law = law.reshape(-1, 3)
     return law, np.empty((3, 0)), law[:, 2] + law[:, 1] * (1.0 + np.sqrt(law[:, 0])) ** 2, unit
 
 
@@ -111,46 +112,39 @@ def spectrum_given(regime: IsotropicFeatures | GaussianFeatures, size: int) -> S
 def solve(problem: LinearLabels, psi: FloatArray, spectrum: Spectrum) -> dict[str, FloatArray]:
     """Solve the equations at every ψ, in the order of memory: neighbours give one another a first guess.
 
-    First with 40 nodes for T, then with panels where c₁/c₂ is too large for them. 10 µs a point.
+    First with 40 nodes for T, then with panels where c₁/c₂ is too large for them. 2 µs a point on a smooth curve.
     """
     from lazyscope.limits.margin import newton as kernel
     from lazyscope.limits.margin.loss import STEEPEST, compact
 
     law, points, widest, unit = spectrum
     flat = np.ascontiguousarray(psi.ravel())
-    y, out = np.zeros((flat.size, 7)), np.zeros((flat.size, 7))
+    y, out = np.zeros((flat.size, 7)), np.empty((6, flat.size))
     status, steepness = np.zeros(flat.size), np.zeros(flat.size)
     kernel.curve(flat, widest, law, points, *compact(problem), y, out, status, steepness)
     again = (status < 0.0) | (steepness > STEEPEST)
-    if np.any(again):
-        part = [array[again] for array in (y, out, status, steepness)]
-        kernel.curve(flat[again], widest[again], law[again], points, *problem.agreement, *part)
-        y[again], out[again], status[again], steepness[again] = part
-    if np.any(status < 0.0):
-        where = int(np.argmax(status < 0.0))
-        raise NotConverged(
-            f"The equations of the margin were not solved to {kernel.TOLERANCE:.0e} at N/n = {flat[where]:.6g}, "
-            f"with {problem}. Is it within rounding of the separability threshold? Move ψ a little."
-        )
-    return _named(out, status == 1.0, unit, psi.shape)
-
-
-def _named(out: FloatArray, separable: FloatArray, unit: float, shape: tuple[int, ...]) -> dict[str, FloatArray]:
-    seen, margin, c1, c2, error, support, residual = out.T
-    error = np.where(separable, error, 0.5)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        alignment = np.where(separable & (seen > 0.0), c1 / np.sqrt(seen * (c1**2 + c2**2)), 0.0)
-    values = {
+    if again.any():
+        part = [np.ascontiguousarray(array[..., again]) for array in (out, status, steepness)]
+        kernel.curve(flat[again], widest[again], law[again], points, *problem.agreement, y[again], *part)
+        out[:, again], status[again], steepness[again] = part
+        if np.any(status < 0.0):
+            where = int(np.argmax(status < 0.0))
+            raise NotConverged(
+                f"The equations of the margin were not solved to {kernel.TOLERANCE:.0e} at N/n = {flat[where]:.6g}, "
+                f"with {problem}. Is it within rounding of the separability threshold? Move ψ a little."
+            )
+    out[1] *= np.sqrt(unit)
+    error, margin, alignment, seen, support, residual = out.reshape(6, *psi.shape)
+    return {
         "risk": error,
         "error": error,
-        "margin": np.where(separable, margin, 0.0) * np.sqrt(unit),
+        "margin": margin,
         "alignment": alignment,
-        "seen": np.sqrt(seen),
-        "separable": separable,
-        "support": np.where(separable, support, 0.0),
-        "residual": np.where(separable, residual, 0.0),
+        "seen": seen,
+        "separable": (status == 1.0).reshape(psi.shape),
+        "support": support,
+        "residual": residual,
     }
-    return {name: value.reshape(shape) for name, value in values.items()}
 
 
 _DATA = "x ~ N(0, I), P(y = 1 | x) = f₀(⟨β₀, x⟩), f₀ not decreasing; no offset is fitted"

@@ -193,9 +193,10 @@ def threshold(seen: float, c: float, T: FloatArray, p: FloatArray) -> tuple[floa
 
 @machine_code
 def results(
-    y: FloatArray, psi: float, law: FloatArray, points: FloatArray, T: FloatArray, p: FloatArray, out: FloatArray
-) -> None:
-    """Write κ, c₁, c₂, error, share of support vectors and residual of the four equations (relative) into `out`."""
+    y: FloatArray, psi: float, seen: float, law: FloatArray, points: FloatArray, T: FloatArray, p: FloatArray,
+    out: FloatArray,
+) -> float:  # fmt: skip
+    """Write the columns of a solution into `out` (`curve` names them); return ρ, which the rule for T must resolve."""
     mu, v, t = y[0], y[1], y[2]
     _, A1, a, _, B, B1, spread, _, _ = averages(t, law, points)
     C, norm = math.sqrt(a + v * v * spread), math.sqrt(-A1 - v * v * B1)
@@ -207,9 +208,10 @@ def results(
     second = abs((D * D * (spread + B * B) + psi * a) / (slope * slope) - total) / total
     third = abs(-(D * D * B1 + psi * A1) / (slope * slope) - 1.0)
     fourth = abs(mu * E0 / F - t * slope / c2) / F
-    out[0], out[1], out[2] = mu * c2, c1, c2
-    out[3], out[4] = wrong(rho, T, p), P0
-    out[5] = max(first, second, third, fourth)
+    out[0], out[1] = wrong(rho, T, p), mu * c2
+    out[2] = c1 / math.sqrt(seen * total) if seen > 0.0 else 0.0
+    out[4], out[5] = P0, max(first, second, third, fourth)
+    return float(c1 / c2)
 
 
 @machine_code
@@ -227,22 +229,26 @@ def curve(
 ) -> None:
     """Solve every point: from its own row of y where t > 0, else from its neighbours' solutions, else from nothing.
 
-    A row of `out` is r², what the features see, and then that of `results`. `status` becomes 1 (solved), 0 (not
+    Columns of `out` are the error, κ in units of the mean eigenvalue's root, the alignment, r (what the features see),
+    the share of support vectors and the relative residual of the four equations. `status` becomes 1 (solved), 0 (not
     separable) or −1 (neither); `steepness` is the ρ that the rule for T had to resolve.
     """
     last, run, c = -1, 0, 1.0  # the last one solved, how many in a row, and where the threshold was last found
     for k in range(psi.size):
         seen = min(1.0, averages(0.0, law[k], points)[4])
-        out[k, 0] = seen
+        out[:, k] = 0.0
+        out[0, k], out[3, k] = 0.5, math.sqrt(seen)
         solved = False
         for guess in range(2):
             if guess and last >= 0 and not solved:
-                for j in range(3):  # a cubic through the last four, where they are neighbours of this one
-                    y[k, j] = y[last, j]
-                    if run > 3:
-                        y[k, j] += 3.0 * y[last, j] - 6.0 * y[last - 1, j] + 4.0 * y[last - 2, j] - y[last - 3, j]
+                for j in range(3):  # a polynomial through the last six or three, where they are neighbours of this one
+                    if run > 5:
+                        near = y[last, j] + y[last - 4, j] - 2.5 * (y[last - 1, j] + y[last - 3, j])
+                        y[k, j] = 6.0 * near + 20.0 * y[last - 2, j] - y[last - 5, j]
                     elif run > 2:
-                        y[k, j] += 2.0 * y[last, j] - 3.0 * y[last - 1, j] + y[last - 2, j]
+                        y[k, j] = 3.0 * (y[last, j] - y[last - 1, j]) + y[last - 2, j]
+                    else:
+                        y[k, j] = y[last, j]
             if y[k, 2] > 0.0 and not solved:
                 solved = newton(y[k], psi[k], law[k], points, T, p)
         if not solved:
@@ -255,5 +261,4 @@ def curve(
         run = run + 1 if solved else 0
         if solved:
             last = k
-            results(y[k], psi[k], law[k], points, T, p, out[k, 1:])
-            steepness[k] = out[k, 2] / out[k, 3]
+            steepness[k] = results(y[k], psi[k], seen, law[k], points, T, p, out[:, k])

@@ -126,17 +126,20 @@ def _errors(
     bias = np.where(wide, n * once, n * (unused * once + gap * twice)) / whole
     bias = np.where(many, once + np.where(wide | (gap == 0.0), 0.0, gap / unused * twice), bias)
     variance = np.where(many, 0.0, tau2 * used / whole)
-    # at N = n without a ridge both are infinite, unless there is nothing to err about
+    return errors(bias, variance, np.where(many, 1.0, free_n / n), tau2, df1)
+
+
+def errors(
+    bias: FloatArray, variance: FloatArray, share: FloatArray, tau2: float, df1: FloatArray
+) -> dict[str, FloatArray]:
+    """Return the risk, its parts, and the training error share²·(risk + τ²), share = 1 − df₁/n.
+
+    At N = n without a ridge bias and variance are infinite, unless there is nothing to err about: 0·∞ is 0 here.
+    """
     bias, variance = (np.where(np.isnan(part), 0.0, part) for part in (bias, variance))
-    share = np.where(many, 1.0, free_n / n)
     train = np.where(share == 0.0, 0.0, share**2 * (bias + variance + tau2))
-    return {
-        "risk": bias + variance,
-        "bias": bias,
-        "variance": variance,
-        "train": train,
-        "degrees_of_freedom": df1,
-    }
+    parts = {"bias": bias, "variance": variance, "train": train, "degrees_of_freedom": df1}
+    return {"risk": bias + variance, **parts}
 
 
 def _left(

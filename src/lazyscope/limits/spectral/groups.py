@@ -36,7 +36,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.limits.spectral.equivalent import Spectrum, check_tail
+from lazyscope.limits.spectral.equivalent import Spectrum, check_tail, errors
 from lazyscope.numerics.compiled import compiled
 
 _TINY = 1e-17  # of a: eigenvalues below act as a tail
@@ -107,16 +107,7 @@ def _errors(
     df2 = S_xx + 2.0 * S_xy + S_yy + alpha * S_xh + beta * S_yh
     bias = np.where(many, once, n * once / whole)
     variance = np.where(many, 0.0, tau2 * df2 / whole)
-    bias, variance = (np.where(np.isnan(part), 0.0, part) for part in (bias, variance))  # nothing to err about
-    share = np.where(many, 1.0, left / n)
-    train = np.where(share == 0.0, 0.0, share**2 * (bias + variance + tau2))
-    return {
-        "risk": bias + variance,
-        "bias": bias,
-        "variance": variance,
-        "train": train,
-        "degrees_of_freedom": df1,
-    }
+    return errors(bias, variance, np.where(many, 1.0, left / n), tau2, df1)
 
 
 @compiled

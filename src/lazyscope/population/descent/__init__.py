@@ -112,7 +112,7 @@ def network_risks(
 
     >>> import lazyscope as ls
     >>> target, rng = ls.QuadraticTarget([2.0, 1.0, 0.5]), weights.generator(0, 0, 3)
-    >>> network_risks(target, Trained(), 3, rng, [0.0, 200.0]).round(4)
+    >>> network_risks(target, Trained(), 3, rng, [0.0, 20.0]).round(4)
     array([1., 0.])
     """
     from scipy.integrate import solve_ivp

@@ -248,7 +248,13 @@ def test_the_claim_starts_where_simulate_does():
     [
         (committee("tanh"), ls.Trained("tanh"), {"width": 17}, ls.NoTheorem, "at most 16 neurons"),
         (ls.MultiIndex(9, "he3"), ls.Trained("sign"), {}, ls.NoTheorem, "σ with a derivative"),
-        (ls.MultiIndex(9, "he3"), ls.Trained("cube"), {"step_size": 2.0, "times": 50.0}, ls.NotConverged, "smaller"),
+        (
+            ls.MultiIndex(9, "he3"),
+            ls.Trained("cube"),
+            {"width": 1, "step_size": 2.0, "times": 50.0},
+            ls.NotConverged,
+            "smaller",
+        ),
         (committee(), ls.Trained("erf2", alpha=2.0), {}, ls.NoTheorem, "No limit result"),
         (committee(), ls.Trained("erf2"), {"width": 2.5}, ls.InvalidParameter, "whole number"),
         (committee(), ls.Trained("erf2"), {"width": np.inf}, ls.InvalidParameter, "whole number"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import LazyscopeError
+from lazyscope.experiments.frame.draws import computed, over_draws
 from lazyscope.explorer.views.calls import Call, Plan, Task, lines_of
 from lazyscope.explorer.views.lazy import saved
 from lazyscope.explorer.views.picture import Grid, Picture, axis, curve, record
@@ -117,8 +118,6 @@ class Runs(Call):
 
     def run(self) -> dict[str, FloatArray]:
         """Train; return `time`, `risk`, and both overlaps, (runs, times)."""
-        from lazyscope.experiments.frame.draws import computed
-
         rows = computed(self._draws())
         R = np.stack([row["R"] for row in rows])
         risk = np.stack([row["risk"] for row in rows])
@@ -130,8 +129,7 @@ class Runs(Call):
 
     def values(self, result: Mapping[str, FloatArray], variable: str) -> tuple[Any, Any]:
         """Return the mean over runs, and its standard error."""
-        values = result[variable]
-        return values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        return over_draws(result[variable], axis=0)
 
     def source(self) -> str:
         """Write the runs."""

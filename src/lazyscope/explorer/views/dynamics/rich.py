@@ -10,8 +10,9 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.registry import find
 from lazyscope.evidence.run import Run
+from lazyscope.experiments.frame.draws import over_draws
 from lazyscope.explorer.views.base import Drawn, State, View, choice, seed_field, slider
-from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_of
+from lazyscope.explorer.views.calls import Call, Plan, Task, lines_of, listing
 from lazyscope.explorer.views.dynamics.training import FLOW
 from lazyscope.explorer.views.lazy import Nature, levels_field, saved
 from lazyscope.explorer.views.lazy.quadratic import PAPER, nature
@@ -61,7 +62,7 @@ def _ends(levels: str, d: int, N: int, seed: int) -> tuple[FloatArray, FloatArra
         for a in _grid().values.tolist()
     ]
     risks = np.array([[float(np.squeeze(run.compute()["risk"])) for run in some] for some in runs])
-    return risks.mean(axis=1), risks.std(axis=1, ddof=1) / np.sqrt(_RUNS)
+    return over_draws(risks)
 
 
 def _grid() -> Grid:
@@ -89,6 +90,7 @@ def lines(state: RichState) -> dict[str, Any]:
     band = (mean - _SURE * stderr, mean + _SURE * stderr)
     picture.line("end of training", "risk", grid.values, mean, claim, band=band)
     _floors(picture, problem, N, list(_ENDS))
+    picture.note("NT, NN", "Dotted for d → ∞; the line has this d and these weights, so that it may end beside them.")
     picture.mark(state.scale, "your α")
     one = f"ls.exact(problem, ls.Trained(alpha=a), width={N}, draws={_RUNS}, seed={state.seed}).risk"
     python = ["import numpy as np", "import lazyscope as ls", "", *here.python, f"alpha = {grid.python}"]
@@ -135,11 +137,10 @@ def plan(state: RichState, fidelity: Drawn) -> Plan:
         call = Call("simulate", problem, Trained(alpha=alpha), arguments)
         tasks.append(Task(call, f"α = {alpha:g}", [("risk", "end of training", 0, "risk")], _at(alpha)))
     python = ["import numpy as np", "import lazyscope as ls", "", *here.python]
-    python += [*dictionary("dots", {task.name: task.call for task in tasks})]
-    python += ["for name, dot in dots.items():", "    print(name, float(dot.risk), float(dot.stderr))"]
     shown = [f"print({task.name!r}, float({task.call.source()}.risk))" for task in tasks]
     note = ("SGD", "From the same weights as the line: its bars are the spread over those weights.")
-    return Plan(tuple(tasks), (note,), saved("; ".join([*here.python, *shown])), lines_of(python))
+    text = listing(python, tasks, "float(dot.risk), float(dot.stderr)")
+    return Plan(tuple(tasks), (note,), saved("; ".join([*here.python, *shown])), text)
 
 
 def _at(alpha: float) -> Any:

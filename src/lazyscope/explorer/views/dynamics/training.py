@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from lazyscope.checks import FloatArray
+from lazyscope.experiments.frame.draws import over_draws
 from lazyscope.explorer.views.base import (
     Drawn,
     State,
@@ -20,7 +21,7 @@ from lazyscope.explorer.views.base import (
     seed_field,
     slider,
 )
-from lazyscope.explorer.views.calls import Call, Plan, Task, dictionary, lines_of, written
+from lazyscope.explorer.views.calls import Call, Plan, Task, lines_of, listing, written
 from lazyscope.explorer.views.dynamics import committee
 from lazyscope.explorer.views.lazy import levels_field, saved
 from lazyscope.explorer.views.lazy.quadratic import PAPER, nature
@@ -189,22 +190,13 @@ class Traces(Call):
 
     def values(self, result: Mapping[str, FloatArray], variable: str) -> tuple[Any, Any]:
         """Return the mean over runs, and its standard error."""
-        return over_runs(result[variable])
+        return over_draws(result[variable], axis=0)
 
     def source(self) -> str:
         """Write the calls."""
         given = "".join(f", {name}={written(value)}" for name, value in self._each.items())
         one = f"ls.simulate(problem, {written(self.regime)}{given}, draws=1, seed=s)"
         return f"[{one} for s in {self.seeds}]"
-
-
-def over_runs(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the mean over the first axis, and its standard error.
-
-    >>> over_runs(np.array([[1.0], [3.0]]))
-    (array([2.]), array([1.]))
-    """
-    return values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
 
 
 def plan(state: TrainingState, fidelity: Drawn) -> Plan:
@@ -225,13 +217,9 @@ def plan(state: TrainingState, fidelity: Drawn) -> Plan:
         ("SGD", "Lines are for ε → 0: steps of size ε leave SGD above them in the end; `ls.finite_step` says how far."),
     )
     python = ["import numpy as np", "import lazyscope as ls", "", *here.python]
-    python += [*dictionary("dots", {task.name: task.call for task in tasks})]
-    python += [
-        "for name, runs in dots.items():",
-        "    print(name, np.mean([run.trace for run in runs], axis=0).round(4))",
-    ]
+    printed = "np.mean([run.trace for run in runs], axis=0).round(4)"
     shown = [f"print({task.name!r}, np.mean([run.trace for run in {task.call.source()}], axis=0))" for task in tasks]
-    return Plan(tuple(tasks), notes, saved("; ".join([*here.python, *shown])), lines_of(python))
+    return Plan(tuple(tasks), notes, saved("; ".join([*here.python, *shown])), listing(python, tasks, printed, "runs"))
 
 
 VIEW = View(

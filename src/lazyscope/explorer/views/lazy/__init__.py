@@ -26,8 +26,8 @@ from lazyscope.explorer.views.base import (
     seed_field,
     slider,
 )
-from lazyscope.explorer.views.calls import Call, Name, Plan, Task, dictionary, lines_of
-from lazyscope.explorer.views.picture import Grid, Picture, curve
+from lazyscope.explorer.views.calls import Call, Name, Plan, Task, dictionary, lines_of, listing
+from lazyscope.explorer.views.picture import Grid, Picture, axis, curve
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems import QuadraticTarget
 from lazyscope.problems.base import GaussianProblem
@@ -43,10 +43,6 @@ READ = 0.5
 """N/d that is read out: from N = d on, NT and NN have learnt all."""
 _POINTS = 80  # of a line
 _SHARES = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # N/d of the dots
-_FINITE = {
-    "exact": "Lines are for d → ∞. RF lies below its line by about N/d², which a larger d shows.",
-    "simulate": "SGD was stopped after n = 10,000 d samples: NT and NN lie above their lines.",
-}
 _TRAINED_DRAWS = 4  # of a network that SGD trains
 _LARGEST_TRAINED = 120  # d up to which networks are trained while one waits
 
@@ -84,6 +80,10 @@ class Nature:
     python: tuple[str, ...]
     options: Mapping[str, Any]
     files: tuple[str, ...] = ()
+
+    def kept_in(self, name: str, array: str) -> Nature:
+        """Return the same with the command that writes an array of the problem to the file that the options read."""
+        return replace(self, files=(self.saving(name, array),))
 
     def saving(self, name: str, array: str, *more: str) -> str:
         """Return the shell command that writes an array of this problem to a file."""
@@ -131,6 +131,21 @@ def moved(drawn: FloatArray, levels: str, paper: str) -> tuple[FloatArray, tuple
         f"moved = np.maximum(drawn + np.interp(place, np.linspace(0, 1, {len(knots)}), {knots}), {floor!r})",
     )
     return np.maximum(drawn + np.interp(place, np.linspace(0, 1, len(knots)), knots), floor), python
+
+
+def _finite(problem: GaussianProblem, verb: Drawn) -> str:
+    """Say why dots of this d may lie beside the lines by more than their bars."""
+    if verb == "simulate":
+        return (
+            "Compare these dots with the exact ones, which have the same d. SGD takes finite steps and stops after "
+            "n = 10,000 d samples: NT and NN end above the exact dots, by about 0.01."
+        )
+    if isinstance(problem, QuadraticTarget):
+        return "Lines are for d → ∞. RF lies below its line by about N/d², which a larger d shows."
+    return (
+        "Lines are for d → ∞. NT and NN lie above theirs, and RF on either side, by about 1/d where Δ is the paper's "
+        f"({1.0 / problem.d:.2g} here) and up to 4/d where it is strong, which a larger d shows."
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,9 +203,11 @@ class Setting:
         count = int(self.state.rho_max * d / step)
         return Grid.linear(step / d, count * step / d, count)
 
-    def draw(self, picture: Picture) -> tuple[str, str]:
-        """Add a line for each regime that has a theorem, a note for each that has none; return command and Python."""
-        rho = self.rho()
+    def draw(self) -> tuple[Picture, str, str]:
+        """Return a picture with a line for each regime that has a theorem, its command and its Python."""
+        rho, panel = self.rho(), axis(RISK, range_=(-0.02, 1.03))
+        across = axis(RATIO, range_=(0.0, 1.02 * self.state.rho_max))
+        picture = Picture(str(self.nature.problem), across, [panel], at=READ)
         calls = {}
         for label, role, regime in self.regimes():
             try:
@@ -205,13 +222,13 @@ class Setting:
         python += ["for name, line in lines.items():", "    print(name, line.risk.values.round(4))"]
         shown = next(iter(calls.values()), self._call("limit", NeuralTangent(), {}))  # all regimes share the command
         given = {"rho": rho.option, "regime": None, "activation": self.state.activation}
-        return self._command(shown, **given), lines_of(python)
+        return picture, self._command(shown, **given), lines_of(python)
 
     def plan(self, verb: Drawn) -> Plan:
         """Return the calls that make the dots, quick ones first."""
         problem = self.nature.problem
         tasks: list[Task] = []
-        notes: list[tuple[str, str]] = [(f"d = {problem.d}", _FINITE[verb])]
+        notes: list[tuple[str, str]] = [(f"d = {problem.d}", _finite(problem, verb))]
         commands: list[str] = []
         for label, role, regime in self.regimes():
             try:
@@ -229,10 +246,8 @@ class Setting:
                 call = self._call(verb, one, {"width": some, **arguments})
                 tasks.append(Task(call, label, [(role, label, 0, "risk")], lambda result: result.width / problem.d))
             commands.append(self._command(self._call(verb, one, {"width": widths, **arguments})))
-        calls = {f"{t.name}, N = {', '.join(map(str, t.call.arguments['width']))}": t.call for t in tasks}
-        python = [*self.python, *dictionary("dots", calls)]
-        python += ["for name, dot in dots.items():", "    print(name, dot.risk.values.round(4))"]
-        return Plan(tuple(tasks), tuple(notes), " && ".join(commands), lines_of(python))
+        named = [replace(t, name=f"{t.name}, N = {', '.join(map(str, t.call.arguments['width']))}") for t in tasks]
+        return Plan(tuple(tasks), tuple(notes), " && ".join(commands), listing(self.python, named))
 
     def _widths(self, role: str, verb: Drawn) -> list[int]:
         d, square = self.nature.problem.d, activation(self.state.activation).is_square

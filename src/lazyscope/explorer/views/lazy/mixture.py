@@ -9,19 +9,8 @@ import numpy as np
 
 from lazyscope.explorer.views.base import Drawn, Value, View, slider
 from lazyscope.explorer.views.calls import Plan
-from lazyscope.explorer.views.lazy import (
-    DRAWN,
-    RATIO,
-    READ,
-    RISK,
-    LazyState,
-    Nature,
-    Setting,
-    levels_field,
-    moved,
-    quantiles,
-)
-from lazyscope.explorer.views.picture import Picture, axis, curve
+from lazyscope.explorer.views.lazy import DRAWN, LazyState, Nature, Setting, levels_field, moved, quantiles
+from lazyscope.explorer.views.picture import curve
 from lazyscope.problems import GaussianMixture
 from lazyscope.regimes import Bayes
 
@@ -54,8 +43,7 @@ def nature(levels: str, d: int, strength: float) -> Nature:
             values, written = quantiles(levels, d)
         Delta, source = strength * values / np.sqrt(d), f"{strength!r} * {written} / np.sqrt({d})"
     python = (*before, f"problem = ls.GaussianMixture({source})")
-    nature = Nature(GaussianMixture(Delta), python, {"delta": "Delta.csv"})
-    return Nature(nature.problem, python, nature.options, (nature.saving("Delta.csv", "problem.Delta"),))
+    return Nature(GaussianMixture(Delta), python, {"delta": "Delta.csv"}).kept_in("Delta.csv", "problem.Delta")
 
 
 def _nature(state: MixtureState) -> Nature:
@@ -65,9 +53,7 @@ def _nature(state: MixtureState) -> Nature:
 def lines(state: MixtureState) -> dict[str, Any]:
     """RF, NT and NN, where they have a theorem, and the Bayes floor."""
     setting = Setting(state, _nature(state))
-    panel = axis(RISK, range_=(-0.02, 1.03))
-    picture = Picture(str(setting.nature.problem), axis(RATIO, range_=(0.0, 1.02 * state.rho_max)), [panel], at=READ)
-    command, python = setting.draw(picture)
+    picture, command, python = setting.draw()
     claim, floor = curve(setting.nature.problem, Bayes(), {})
     ends = [0.0, state.rho_max]
     picture.line("Bayes", "bayes", ends, [float(floor["risk"][0])] * 2, claim, dash="dot")

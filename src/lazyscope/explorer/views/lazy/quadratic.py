@@ -7,19 +7,7 @@ from typing import Any
 
 from lazyscope.explorer.views.base import Drawn, View
 from lazyscope.explorer.views.calls import Plan
-from lazyscope.explorer.views.lazy import (
-    DRAWN,
-    RATIO,
-    READ,
-    RISK,
-    LazyState,
-    Nature,
-    Setting,
-    levels_field,
-    moved,
-    quantiles,
-)
-from lazyscope.explorer.views.picture import Picture, axis
+from lazyscope.explorer.views.lazy import DRAWN, LazyState, Nature, Setting, levels_field, moved, quantiles
 from lazyscope.problems import QuadraticTarget
 
 _SEED = 100  # of the paper's target
@@ -46,8 +34,7 @@ def nature(levels: str, d: int) -> Nature:
     else:
         values, written = quantiles(levels, d)
         python = (_source(written),)
-    nature = Nature(QuadraticTarget(values), python, {"B": "B.csv"})
-    return Nature(nature.problem, nature.python, nature.options, (nature.saving("B.csv", "problem.B"),))
+    return Nature(QuadraticTarget(values), python, {"B": "B.csv"}).kept_in("B.csv", "problem.B")
 
 
 def _source(B: str) -> str:
@@ -56,10 +43,7 @@ def _source(B: str) -> str:
 
 def lines(state: QuadraticState) -> dict[str, Any]:
     """RF, NT and NN, where they have a theorem."""
-    setting = Setting(state, nature(state.levels, state.d))
-    panel = axis(RISK, range_=(-0.02, 1.03))
-    picture = Picture(str(setting.nature.problem), axis(RATIO, range_=(0.0, 1.02 * state.rho_max)), [panel], at=READ)
-    command, python = setting.draw(picture)
+    picture, command, python = Setting(state, nature(state.levels, state.d)).draw()
     return picture.answer("quadratic", state, command, python)
 
 
