@@ -84,9 +84,9 @@ class FirstLayer:
         return values
 
 
-CHOICES = (("relu", 1.0, 0.3), ("erf", 0.5, 1.0), ("erf", 0.25, 1.0))
+CHOICES = (("relu", 1.0, 0.3), ("erf", 1.0, 0.3), ("erf", 0.5, 1.0), ("erf", 0.25, 1.0))
 """σ, the scale in units of 1/√E‖x‖², and the bias, of which activation="auto" takes the best: one σ that is rough, and
-one that is smooth over much or little of its range."""
+one that is smooth, over much or little of its range."""
 
 
 class NeuronsOnRows(BaseEstimator):
