@@ -57,7 +57,7 @@ lint: $(DEV)
 types: $(DEV)
 	$(BIN)/mypy
 validate: $(DEV)  ## the slow validations, summed up in tests/validation/results/summary.json; VALIDATE=name runs some
-	$(BIN)/python -m pytest -m slow -p tests.validation.summary $(if $(VALIDATE),-k $(VALIDATE)) --durations=0 --durations-min=1
+	$(BIN)/python -m pytest -m slow -p tests.validation.summary.plugin $(if $(VALIDATE),-k $(VALIDATE)) --durations=0 --durations-min=1
 package: $(DEV)  ## wheel and sdist in dist/, each tried in an empty environment
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist

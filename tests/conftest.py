@@ -32,7 +32,7 @@ def together(nodeid):
     A file shares its servers, browsers and other fixtures; an experiment its numbers at a tiny size.
     """
     path, _, test = nodeid.partition("::")
-    if not path.startswith("tests/") or path.startswith("tests/evidence/"):
+    if path.startswith(("docs/", "tests/evidence/")):  # nothing is shared, and some take long
         return nodeid
     if not path.startswith("tests/experiments/"):
         return path

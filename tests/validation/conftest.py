@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from tests.validation.summary import RESULTS, provenance
+from tests.validation.summary.plugin import RESULTS, provenance
 
 
 @pytest.fixture

@@ -126,24 +126,24 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _critical(axes: Axes, one: xr.Dataset) -> None:
-    floor, N = one.attrs["floor"], one.attrs["width"]
+def _critical(axes: Axes, panel: xr.Dataset) -> None:
+    floor, N = panel.attrs["floor"], panel.attrs["width"]
     axes.axhline(0.0, color="#888888", linewidth=0.8)
     for size in range(N + 1):
-        at = one.isel(point=one.learnt.values == size)
+        at = panel.isel(point=panel.learnt.values == size)
         colour = scale_colour(size / N)
         axes.plot(at.risk, at.curvature, linestyle="", marker="o", color=colour, label=f"{size} directions learnt")
         axes.plot(at.risk, at.closed_form, linestyle="", marker="x", markeredgecolor="#222222", markersize=5)
     axes.plot([], [], linestyle="", marker="x", markeredgecolor="#222222", markersize=5, label="closed form")
     axes.axvline(floor, color=LOOKS["NN"]["color"], linestyle="--", label="Theorem 3's minimum")
     axes.set(xlabel="risk / risk of the best constant", ylabel="smallest curvature / 8‖B‖")
-    axes.set_title(f"Every critical point, d = {one.attrs['d']}, N = {N}")
+    axes.set_title(f"Every critical point, d = {panel.attrs['d']}, N = {N}")
     axes.legend(fontsize=9, loc="lower left")
 
 
-def _flat(axes: Axes, one: xr.Dataset) -> None:
-    excess = (one.risk.values - one.attrs["floor"]).ravel()
-    steep, curvature = one.gradient.values.ravel(), one.curvature.values.ravel()
+def _flat(axes: Axes, panel: xr.Dataset) -> None:
+    excess = (panel.risk.values - panel.attrs["floor"]).ravel()
+    steep, curvature = panel.gradient.values.ravel(), panel.curvature.values.ravel()
     near = excess < _MINIMUM
     axes.axhline(0.0, color="#888888", linewidth=0.8)
     look: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 4}
@@ -154,13 +154,13 @@ def _flat(axes: Axes, one: xr.Dataset) -> None:
     axes.legend(fontsize=9)
 
 
-def _ways(axes: Axes, one: xr.Dataset) -> None:
-    for k in range(one.sizes["descent"]):
+def _ways(axes: Axes, panel: xr.Dataset) -> None:
+    for k in range(panel.sizes["descent"]):
         colour = LOOKS["NT"]["color"] if k % 2 else LOOKS["RF, optimal weights"]["color"]
-        axes.plot(one.step[k], one.risk[k], color=colour, linewidth=0.9)
+        axes.plot(panel.step[k], panel.risk[k], color=colour, linewidth=0.9)
     axes.plot([], [], color=LOOKS["RF, optimal weights"]["color"], label="from next to a saddle")
     axes.plot([], [], color=LOOKS["NT"]["color"], label="from random weights")
-    axes.axhline(one.attrs["floor"], color=LOOKS["NN"]["color"], linestyle="--", label="Theorem 3's minimum")
+    axes.axhline(panel.attrs["floor"], color=LOOKS["NN"]["color"], linestyle="--", label="Theorem 3's minimum")
     axes.set(xscale="log", xlabel="steps of gradient descent", ylabel="risk / risk of the best constant")
     axes.set_title("Descents leave the saddles")
     axes.legend(fontsize=9)

@@ -132,15 +132,16 @@ def data(preset: DirectionsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     """Draw what is learnt along every eigenvector against its eigenvalue, and what of the risk comes from it."""
-    one = data["directions"]
+    panel = data["directions"]
     with canvas(11.5, 4.7) as figure:
         left, right = figure.subplots(1, 2)
-        b = one.eigenvalue.values
+        b = panel.eigenvalue.values
         left.plot(b, b, color="#222222", linestyle=":", linewidth=1.3, label="the target itself")
-        _frame(left, one, "learnt", 1.0)
-        _frame(right, one, "missed", float(one.attrs["d"]))
+        _frame(left, panel, "learnt", 1.0)
+        _frame(right, panel, "missed", float(panel.attrs["d"]))
         left.set(
-            ylabel="learnt, ⟨u, Gu⟩", title=f"What is learnt, σ = u², d = {one.attrs['d']}, N = {one.attrs['width']}"
+            ylabel="learnt, ⟨u, Gu⟩",
+            title=f"What is learnt, σ = u², d = {panel.attrs['d']}, N = {panel.attrs['width']}",
         )
         right.set(ylabel="share of the risk × d", title="What is missed: its mean over directions is the risk")
         left.legend()
@@ -148,10 +149,10 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _frame(axes: Axes, one: xr.Dataset, name: str, unit: float) -> None:
-    b = one.eigenvalue.values
-    for label in one.regime.values.tolist():
-        at, colour = one.sel(regime=label), LOOKS[label]["color"]
+def _frame(axes: Axes, panel: xr.Dataset, name: str, unit: float) -> None:
+    b = panel.eigenvalue.values
+    for label in panel.regime.values.tolist():
+        at, colour = panel.sel(regime=label), LOOKS[label]["color"]
         told = f"{label}: risk {float(at.risk.mean()):.3f}" if name == "missed" else _WORDS[label]
         axes.plot(b, unit * at[f"{name}_line"], color=colour, label=told, linewidth=1.6)
         look = LOOKS[label] | {"markersize": 3.5, "markeredgewidth": 0.8}
@@ -159,13 +160,13 @@ def _frame(axes: Axes, one: xr.Dataset, name: str, unit: float) -> None:
     axes.set(xlabel="eigenvalue b of B along the direction u")
 
 
-def distances(one: xr.Dataset) -> FloatArray:
+def distances(panel: xr.Dataset) -> FloatArray:
     """Return the root mean square z of dots to lines, beyond 1/d of the largest value, for each regime."""
-    worst = np.zeros(one.regime.size)
+    worst = np.zeros(panel.regime.size)
     for name in ("learnt", "missed"):
-        line, stderr = one[f"{name}_line"].values, one[f"{name}_stderr"].values
-        allowed = np.max(np.abs(line), axis=1, keepdims=True) / one.attrs["d"]
-        beyond = np.maximum(np.abs(one[name].values - line) - allowed, 0.0)
+        line, stderr = panel[f"{name}_line"].values, panel[f"{name}_stderr"].values
+        allowed = np.max(np.abs(line), axis=1, keepdims=True) / panel.attrs["d"]
+        beyond = np.maximum(np.abs(panel[name].values - line) - allowed, 0.0)
         z = beyond / np.maximum(stderr, 1e-12 * np.max(np.abs(line)))
         worst = np.maximum(worst, np.sqrt(np.mean(z**2, axis=1)))
     return worst
@@ -173,14 +174,14 @@ def distances(one: xr.Dataset) -> FloatArray:
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return sums beside risks, what is learnt of small and large directions, and whether all is as predicted."""
-    one = data["directions"]
-    d, gap, far = one.attrs["d"], float(np.max(np.abs(one["sum"] - one.risk))), distances(one)
+    panel = data["directions"]
+    d, gap, far = panel.attrs["d"], float(np.max(np.abs(panel["sum"] - panel.risk))), distances(panel)
     half = d // 2
     lines = [f"{'':>4}{'risk':>10}{'sum':>10}{'learnt of b, lower half':>26}{'upper half':>12}{'z to the line':>15}"]
-    for k, label in enumerate(one.regime.values.tolist()):
-        at = one.sel(regime=label)
+    for k, label in enumerate(panel.regime.values.tolist()):
+        at = panel.sel(regime=label)
         low, high = (
-            float(at.learnt[part].sum() / one.eigenvalue[part].sum()) for part in (slice(0, half), slice(half, None))
+            float(at.learnt[part].sum() / panel.eigenvalue[part].sum()) for part in (slice(0, half), slice(half, None))
         )
         cells = (
             f"{float(at.risk.mean()):>10.4f}{float(at['sum'].mean()):>10.4f}{low:>26.3f}{high:>12.3f}{far[k]:>15.2f}"

@@ -226,35 +226,35 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_gaps(axes: Axes, one: xr.Dataset) -> None:
-    d = one.attrs["d"]
-    axes.plot(one.rho, one.largest, color="#222222", linestyle="--", label="the largest of all spectra")
-    for k, decay in enumerate(one.decay.values.tolist()):
-        at, colour = one.sel(decay=decay), scale_colour(k / (one.decay.size - 1))
+def _draw_gaps(axes: Axes, panel: xr.Dataset) -> None:
+    d = panel.attrs["d"]
+    axes.plot(panel.rho, panel.largest, color="#222222", linestyle="--", label="the largest of all spectra")
+    for k, decay in enumerate(panel.decay.values.tolist()):
+        at, colour = panel.sel(decay=decay), scale_colour(k / (panel.decay.size - 1))
         label = "bᵢ equal: no gap" if decay == 0.0 else f"bᵢ = i$^{{−{decay:g}}}$"
-        axes.plot(one.rho, at.line, color=colour, label=label)
-        axes.errorbar(one.width / d, at.gap, at.stderr, color=colour, linestyle="", **_DOT)
+        axes.plot(panel.rho, at.line, color=colour, label=label)
+        axes.errorbar(panel.width / d, at.gap, at.stderr, color=colour, linestyle="", **_DOT)
     axes.set(xlabel="N/d", ylabel="GAP(ρ) = risk of NT − risk of NN", title=f"Eq. 6: the gap, d = {d}")
     axes.legend()
 
 
-def _draw_ratios(axes: Axes, one: xr.Dataset) -> None:
-    for k, rho in enumerate(one.rho.values.tolist()):
-        axes.plot(one.decay, one.line.sel(rho=rho), color=scale_colour(k / 2), label=f"N/d = {rho:g}")
+def _draw_ratios(axes: Axes, panel: xr.Dataset) -> None:
+    for k, rho in enumerate(panel.rho.values.tolist()):
+        axes.plot(panel.decay, panel.line.sel(rho=rho), color=scale_colour(k / 2), label=f"N/d = {rho:g}")
     axes.set(xlabel="s of the spectrum bᵢ = i$^{−s}$", ylabel="risk of NT / risk of NN", yscale="log")
-    axes.set_title(f"The ratio has no bound, d = {one.attrs['d']}")
+    axes.set_title(f"The ratio has no bound, d = {panel.attrs['d']}")
     axes.legend()
 
 
-def _draw_parameters(axes: Axes, one: xr.Dataset) -> None:
-    d = one.attrs["d"]
+def _draw_parameters(axes: Axes, panel: xr.Dataset) -> None:
+    d = panel.attrs["d"]
     for name in _REGIMES:
-        at = one.isel(point=one.regime.values == name)
+        at = panel.isel(point=panel.regime.values == name)
         look = LOOKS[name]
         parameters = "N" if name == "RF" else "Nd"
         axes.plot(at.parameters, at.finite, color=look["color"], linewidth=1.5)
         axes.errorbar(at.parameters, at.risk, at.stderr, linestyle="", label=f"{name}, {parameters} parameters", **look)
-    random = one.isel(point=one.regime.values == "RF")
+    random = panel.isel(point=panel.regime.values == "RF")
     colour = LOOKS["RF"]["color"]
     axes.plot(random.parameters, random.limit, color=colour, linestyle=":", label="RF, d → ∞ at N/d")
     axes.axvline(d * (d + 1) / 2, color="#888888", linewidth=0.8)
@@ -264,14 +264,14 @@ def _draw_parameters(axes: Axes, one: xr.Dataset) -> None:
     axes.legend(loc="lower left")
 
 
-def _draw_activations(axes: Axes, one: xr.Dataset) -> None:
-    d = one.attrs["d"]
-    axes.axhline(one.attrs["independent"], color="#222222", linestyle="--")
-    axes.text(0.052, one.attrs["independent"] + 0.01, "N/d = ∞, every σ with λ₂ ≠ 0", fontsize=9.5)
-    for k, name in enumerate(one.activation.values.tolist()):
-        at, colour = one.sel(activation=name), scale_colour(k / (one.activation.size - 1))
-        axes.plot(one.rho, at.line, color=colour, label=name)
-        axes.errorbar(one.width / d, at.risk, at.stderr, color=colour, linestyle="", **_DOT)
+def _draw_activations(axes: Axes, panel: xr.Dataset) -> None:
+    d = panel.attrs["d"]
+    axes.axhline(panel.attrs["independent"], color="#222222", linestyle="--")
+    axes.text(0.052, panel.attrs["independent"] + 0.01, "N/d = ∞, every σ with λ₂ ≠ 0", fontsize=9.5)
+    for k, name in enumerate(panel.activation.values.tolist()):
+        at, colour = panel.sel(activation=name), scale_colour(k / (panel.activation.size - 1))
+        axes.plot(panel.rho, at.line, color=colour, label=name)
+        axes.errorbar(panel.width / d, at.risk, at.stderr, color=colour, linestyle="", **_DOT)
     axes.set(xscale="log", xlabel="N/d", ylabel="risk of RF", title=f"Eq. 11: many features forget σ, d = {d}")
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 0.1))
 

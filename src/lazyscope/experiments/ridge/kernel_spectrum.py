@@ -162,28 +162,28 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _spectrum(axes: Axes, one: xr.Dataset, kind: str, title: str, linear: xr.Dataset | None = None) -> None:
+def _spectrum(axes: Axes, panel: xr.Dataset, kind: str, title: str, linear: xr.Dataset | None = None) -> None:
     full: dict[str, Any] = {"color": _LOOKS[kind]["color"], "alpha": 0.35, "step": "mid"}
-    axes.fill_between(one.bin, one.histogram, label=f"{kind} features, drawn", **full)
+    axes.fill_between(panel.bin, panel.histogram, label=f"{kind} features, drawn", **full)
     if linear is not None:
         look: dict[str, Any] = {"color": _LOOKS["noisy linear"]["color"], "linewidth": 1.0}
         axes.step(linear.bin, linear.histogram, where="mid", label="noisy linear features, drawn", **look)
-    axes.plot(one.place, one.density, color="#222222", linewidth=1.4, label="theory, d → ∞")
-    sizes = f"d = {one.attrs['d']}, N = {one.attrs['psi1']:g} d, n = {one.attrs['psi2']:g} d"
+    axes.plot(panel.place, panel.density, color="#222222", linewidth=1.4, label="theory, d → ∞")
+    sizes = f"d = {panel.attrs['d']}, N = {panel.attrs['psi1']:g} d, n = {panel.attrs['psi2']:g} d"
     axes.set(xlabel="eigenvalue λ of ΦΦᵀ/N", ylabel="density of log λ", xscale="log", title=f"{title}\n{sizes}")
-    axes.set_ylim(0.0, 1.4 * float(one.density.max()))
+    axes.set_ylim(0.0, 1.4 * float(panel.density.max()))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.legend()
 
 
-def _distances(axes: Axes, one: xr.Dataset) -> None:
-    slopes, errors = rates(one)
-    for kind, slope, error in zip(one.kind.values.tolist(), slopes, errors, strict=True):
-        mean, stderr = over_draws(one.distance.sel(kind=kind).values)
+def _distances(axes: Axes, panel: xr.Dataset) -> None:
+    slopes, errors = rates(panel)
+    for kind, slope, error in zip(panel.kind.values.tolist(), slopes, errors, strict=True):
+        mean, stderr = over_draws(panel.distance.sel(kind=kind).values)
         label = f"{kind}: $d^{{{slope:.2f} ± {error:.2f}}}$".replace("-", "−")
-        axes.errorbar(one.d, mean, stderr, linestyle="", markersize=5.5, label=label, **_LOOKS[kind])
-    d = one.d.values.astype(float)
-    start = float(one.distance.sel(kind="ReLU").isel(d=0).mean())
+        axes.errorbar(panel.d, mean, stderr, linestyle="", markersize=5.5, label=label, **_LOOKS[kind])
+    d = panel.d.values.astype(float)
+    start = float(panel.distance.sel(kind="ReLU").isel(d=0).mean())
     axes.plot(d, start * d[0] / d, color="#888888", linestyle=":", label="∝ 1/d")
     axes.set(xscale="log", yscale="log", xlabel="d", ylabel="Kolmogorov–Smirnov distance")
     axes.set(title="Drawn against predicted\ndistribution of the eigenvalues", xticks=d)
@@ -192,27 +192,27 @@ def _distances(axes: Axes, one: xr.Dataset) -> None:
     axes.legend()
 
 
-def rates(one: xr.Dataset) -> tuple[FloatArray, FloatArray]:
+def rates(panel: xr.Dataset) -> tuple[FloatArray, FloatArray]:
     """Return the exponents of d in the distances, and their standard errors."""
-    return exponents(one.d.values.astype(np.float64), one.distance.values)
+    return exponents(panel.d.values.astype(np.float64), panel.distance.values)
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return distances, exponents and the largest eigenvalue, and whether theory and draws meet as d grows."""
-    one = data["distance"]
-    slopes, errors = rates(one)
-    lines = [f"{'':>14}" + "".join(f"{f'd = {d}':>11}" for d in one.d.values) + f"{'exponent of d':>20}"]
-    for kind, slope, error in zip(one.kind.values.tolist(), slopes, errors, strict=True):
-        cells = "".join(f"{value:>11.4f}" for value in one.distance.sel(kind=kind).mean("draw").values)
+    panel = data["distance"]
+    slopes, errors = rates(panel)
+    lines = [f"{'':>14}" + "".join(f"{f'd = {d}':>11}" for d in panel.d.values) + f"{'exponent of d':>20}"]
+    for kind, slope, error in zip(panel.kind.values.tolist(), slopes, errors, strict=True):
+        cells = "".join(f"{value:>11.4f}" for value in panel.distance.sel(kind=kind).mean("draw").values)
         lines.append(f"{kind:>14}{cells}{f'{slope:.2f} ± {error:.2f}':>20}")
-    last = one.sel(kind=["ReLU", "|u|"]).isel(d=-1)
+    last = panel.sel(kind=["ReLU", "|u|"]).isel(d=-1)
     mean, stderr = over_draws(last.largest.values)
     off = (mean - last.spike.values) / stderr
     words = ", ".join(
         f"{kind} {value:.1f} (predicted {at:.1f})"
         for kind, value, at in zip(last.kind.values.tolist(), mean, last.spike.values, strict=True)
     )
-    lines.append(f"largest eigenvalue without centring, d = {one.attrs['d']}: {words}")
+    lines.append(f"largest eigenvalue without centring, d = {panel.attrs['d']}: {words}")
     meets = bool(np.all((slopes > _RATE[0]) & (slopes < _RATE[1])))
     placed = bool(np.all(np.abs(off) < _SPIKE))
     told = f"distances fall with exponents {', '.join(f'{slope:.2f}' for slope in slopes)}"

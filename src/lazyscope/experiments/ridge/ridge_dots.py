@@ -211,7 +211,7 @@ def squared_zeta(regime: Regime) -> RandomFeatures:
 
     >>> wrong, right = squared_zeta(RandomFeatures("relu")).activation, RandomFeatures("relu").activation
     >>> f"{wrong.b1 / wrong.b_star:.6f} {(right.b1 / right.b_star) ** 2:.6f}"
-    '2.751973 2.751973'
+    '2.751938 2.751938'
     """
     assert isinstance(regime, RandomFeatures)
     sigma = regime.activation

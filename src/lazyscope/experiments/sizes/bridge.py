@@ -124,28 +124,28 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _risks(axes: Axes, one: xr.Dataset) -> None:
-    for k, d in enumerate(one.d.values.tolist()):
-        colour = scale_colour(1.0 - k / one.d.size)
-        axes.plot(one.along, one.line.sel(d=d), color=colour, label=f"d = {d}", linewidth=1.6)
+def _risks(axes: Axes, panel: xr.Dataset) -> None:
+    for k, d in enumerate(panel.d.values.tolist()):
+        colour = scale_colour(1.0 - k / panel.d.size)
+        axes.plot(panel.along, panel.line.sel(d=d), color=colour, label=f"d = {d}", linewidth=1.6)
     dashed: dict[str, Any] = {"color": "#222222", "linestyle": "--", "linewidth": 1.3}
-    axes.plot(one.along, one.line_limit, label="Mei and Montanari, d → ∞", **dashed)
+    axes.plot(panel.along, panel.line_limit, label="Mei and Montanari, d → ∞", **dashed)
     look: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 5, "color": "#222222", "zorder": 4}
-    axes.errorbar(one.psi1, one.risk, one.stderr, label=f"simulated, d = {one.attrs['d']}", **look)
+    axes.errorbar(panel.psi1, panel.risk, panel.stderr, label=f"simulated, d = {panel.attrs['d']}", **look)
     axes.set(xscale="log", xlabel="N/d, neurons per dimension", ylabel="risk (predicting 0: 1)")
-    axes.set_title(f"ReLU features, linear target, n = {one.attrs['psi2']} d, λ = {one.attrs['ridge']:g}")
+    axes.set_title(f"ReLU features, linear target, n = {panel.attrs['psi2']} d, λ = {panel.attrs['ridge']:g}")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.legend()
 
 
-def _distances(axes: Axes, one: xr.Dataset) -> None:
-    markers = dict(zip(one.psi1.values.tolist(), ("o", "s", "^", "D"), strict=False))
-    for k, ridge in enumerate(one.ridge.values.tolist()):
+def _distances(axes: Axes, panel: xr.Dataset) -> None:
+    markers = dict(zip(panel.psi1.values.tolist(), ("o", "s", "^", "D"), strict=False))
+    for k, ridge in enumerate(panel.ridge.values.tolist()):
         for psi1, marker in markers.items():
-            label = f"λ = {ridge:g}" if psi1 == one.psi1.values[0] else None
-            look = {"color": scale_colour(k / max(1, one.ridge.size - 1)), "marker": marker, "linewidth": 1.0}
-            axes.plot(one.d, one.distance.sel(psi1=psi1, ridge=ridge), label=label, markersize=5, **look)
-    d = np.array([one.d.values[0], one.d.values[-1]], dtype=float)
+            label = f"λ = {ridge:g}" if psi1 == panel.psi1.values[0] else None
+            look = {"color": scale_colour(k / max(1, panel.ridge.size - 1)), "marker": marker, "linewidth": 1.0}
+            axes.plot(panel.d, panel.distance.sel(psi1=psi1, ridge=ridge), label=label, markersize=5, **look)
+    d = np.array([panel.d.values[0], panel.d.values[-1]], dtype=float)
     axes.plot(d, 0.06 / d, color="#888888", linestyle=":", label="∝ 1/d")
     shapes = ", ".join(f"{marker} {psi1:g}" for psi1, marker in zip(markers, "●■▲◆", strict=False))
     axes.set(
@@ -156,17 +156,17 @@ def _distances(axes: Axes, one: xr.Dataset) -> None:
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return the measured rates, the dots against formula and limit, and whether both are as they should be."""
-    one, distance = data["risk"], data["distance"]
+    panel, distance = data["risk"], data["distance"]
     found = rates(distance)
     lines = [f"{'N/d':>6}" + "".join(f"{f'λ = {ridge:g}':>12}" for ridge in distance.ridge.values)]
     for psi1, row in zip(distance.psi1.values, found, strict=True):
         lines.append(f"{psi1:>6g}" + "".join(f"{rate:>12.4f}" for rate in row))
     low, high = int(distance.d.values[0]), int(distance.d.values[-1])
     lines.append(f"exponent of d in |risk − limit|, d = {low:,} … {high:,}")
-    z, limit_z = scores(one), ((one.risk - one.there) / one.stderr).values
+    z, limit_z = scores(panel), ((panel.risk - panel.there) / panel.stderr).values
     lines.append(f"{'N/d':>6}{'simulated':>20}{'formula':>10}{'z':>7}{'limit':>10}{'z':>7}")
-    for k, psi1 in enumerate(one.psi1.values):
-        at = one.isel(psi1=k)
+    for k, psi1 in enumerate(panel.psi1.values):
+        at = panel.isel(psi1=k)
         cell = f"{float(at.risk):.4f} ± {float(at.stderr):.4f}"
         own, there = f"{float(at.expected):.4f}", f"{float(at.there):.4f}"
         lines.append(f"{psi1:>6g}{cell:>20}{own:>10}{z[k]:>7.1f}{there:>10}{limit_z[k]:>7.1f}")
@@ -174,7 +174,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     rate = float(found.flat[np.argmax(np.abs(found - _RATE))])
     last = float(distance.distance.isel(d=-1).max())
     words = f"the rate farthest from −1 is {rate:.3f}, the largest distance at d = {high:,} is {last:.1e}"
-    dots = f"at d = {one.attrs['d']} dots are {near:.1f} standard errors from the formula, {far:.1f} from the limit"
+    dots = f"at d = {panel.attrs['d']} dots are {near:.1f} standard errors from the formula, {far:.1f} from the limit"
     fine = abs(rate - _RATE) <= _TOLERANCE and near <= _SPREAD and near < far
     ending = f"The limit is {'reached' if fine else 'NOT reached'} like 1/d: {words}; {dots}."
     return [*lines, answer(fine, ending, ending)]

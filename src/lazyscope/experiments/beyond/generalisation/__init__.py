@@ -207,43 +207,43 @@ def _powers(axes: Axes, d: FloatArray) -> None:
     axes.minorticks_off()
 
 
-def _sizes(axes: Axes, one: xr.Dataset) -> None:
-    d = one.d.values
+def _sizes(axes: Axes, panel: xr.Dataset) -> None:
+    d = panel.d.values
     for kind, (label, colour, marker) in _KINDS.items():
-        at = one.sel(kind=kind)
+        at = panel.sel(kind=kind)
         axes.errorbar(d, at.M_op, at.M_op_stderr, color=colour, marker=marker, linewidth=1.0, label=label)
     axes.plot(d, d**-0.5, color="#222222", linestyle="--", label="1/√d")
-    axes.set_title("M$_{x,op}$ of Theorem 6, " + f"n = {one.attrs['samples_per_d']}d")
+    axes.set_title("M$_{x,op}$ of Theorem 6, " + f"n = {panel.attrs['samples_per_d']}d")
     _powers(axes, d)
     ticks = (0.1, 0.2, 0.5, 1.0)
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.legend(loc="lower left")
 
 
-def _bounds(axes: Axes, one: xr.Dataset) -> None:
-    d, cube = one.d.values, one.sel(kind="hypercube")
+def _bounds(axes: Axes, panel: xr.Dataset) -> None:
+    d, cube = panel.d.values, panel.sel(kind="hypercube")
     for name, (label, colour, marker) in _BOUNDS.items():
         words = f"{label}: d$^{{{float(cube[f'{name}_exponent']):.2f}}}$".replace("-", "−")
         error = cube[f"{name}_stderr"]
         axes.errorbar(d, cube[name], error, color=colour, marker=marker, linewidth=1.0, label=words)
-    axes.set_title("Hypercube, B$_x$ = B$_w$ = 1, " + f"n = {one.attrs['samples_per_d']}d")
+    axes.set_title("Hypercube, B$_x$ = B$_w$ = 1, " + f"n = {panel.attrs['samples_per_d']}d")
     _powers(axes, d)
     axes.legend(loc="lower left")
 
 
-def _gap(axes: Axes, one: xr.Dataset) -> None:
-    n = one.samples.values
-    error = np.hypot(one.test_stderr.values, one.train_stderr.values)
-    axes.errorbar(n, one.gap, error, color=_RED, marker="D", label="measured")
+def _gap(axes: Axes, panel: xr.Dataset) -> None:
+    n = panel.samples.values
+    error = np.hypot(panel.test_stderr.values, panel.train_stderr.values)
+    axes.errorbar(n, panel.gap, error, color=_RED, marker="D", label="measured")
     for name, label, colour in (
         ("by_complexity", "bound, complexity of f$^Q$", _BLUE),
         ("by_lemma5", "bound, Lemma 5", _ORANGE),
     ):
-        axes.plot(n, one[name], color=colour, linestyle="--", label=label)
+        axes.plot(n, panel[name], color=colour, linestyle="--", label=label)
     axes.set(xscale="log", yscale="log", xlabel="n, samples", ylabel="risk on new samples − on those seen")
     axes.set_xticks(n, [f"{size:g}" for size in n])
     axes.minorticks_off()
-    axes.set_title(f"f$^Q$ trained on 2-XOR, d = {one.attrs['d']}")
+    axes.set_title(f"f$^Q$ trained on 2-XOR, d = {panel.attrs['d']}")
     axes.legend()
 
 

@@ -1,6 +1,6 @@
 """One file for all validations: `summary.json` beside their results, with what each took and what it measured.
 
-A pytest plugin, `-p tests.validation.summary`, as `make validate` passes it. A run of some of the validations replaces
+A pytest plugin, which `make validate` asks for by `-p`. A run of some of the validations replaces
 their entries and leaves the others, so that the parts of a validation may be run on different days.
 """
 
@@ -16,7 +16,7 @@ import scipy
 
 import lazyscope
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parents[1] / "results"
 START = time.monotonic()
 _FOUND: dict[str, dict] = {}
 

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.validation.summary import write
+from tests.validation.summary.plugin import write
 
 
 def test_a_part_replaces_its_own_entries_and_leaves_the_others(tmp_path):

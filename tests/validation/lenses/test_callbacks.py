@@ -3,7 +3,7 @@
 Neither package is among lazyscope's own dependencies. In an environment beside the usual one:
 
     pip install lightning keras && pip install --editable '.[torch,jax]' --group test
-    python -m pytest -m slow tests/validation/test_callbacks.py
+    python -m pytest -m slow tests/validation/lenses/test_callbacks.py
 
 Where they are not installed these validations are skipped, and say so.
 """
