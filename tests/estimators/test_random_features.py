@@ -5,13 +5,15 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_diabetes, load_digits
+from sklearn.datasets import load_diabetes, load_digits, make_friedman1
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from lazyscope import estimators
 from lazyscope.errors import InvalidParameter
+from lazyscope.estimators import base
 from lazyscope.estimators.feature_map import RandomFeatureMap
 from lazyscope.estimators.random_features import RandomFeaturesClassifier, RandomFeaturesRegressor
 from lazyscope.numerics.ridge import dual, primal
@@ -236,3 +238,18 @@ def test_the_widest_margin_is_that_of_a_hard_support_vector_machine():
     narrow = RandomFeaturesClassifier(3, method="margin", random_state=0)
     with pytest.raises(InvalidParameter, match='must be "ridge" where the features do not separate the classes'):
         narrow.fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["RandomFeatures", "NeuralTangent"])
+def test_the_activation_of_lowest_gcv_is_kept(name):
+    """As if it had been asked for by its own parameters; smooth targets have smooth activations."""
+    X, y = make_friedman1(300, noise=0.5, random_state=0)
+    kind = getattr(estimators, f"{name}Regressor")
+    found = kind(60, activation="auto", random_state=0).fit(X, y)
+    unit = 1.0 / np.sqrt(np.mean(np.sum(X * X, axis=1)))
+    alone = [
+        kind(60, sigma, scale=scale * unit, bias=bias, random_state=0).fit(X, y) for sigma, scale, bias in base.CHOICES
+    ]
+    best = min(alone, key=lambda model: model.gcv_.min())
+    assert found.activation_ == best.activation == "erf"
+    np.testing.assert_array_equal(found.predict(X), best.predict(X))

@@ -111,7 +111,7 @@ def test_a_long_descent_is_told_of_and_one_that_does_not_end_is_refused():
     W = np.random.default_rng(0).standard_normal((4, 8)) / 2.0
     a, seconds = network.best_second_layer(objective, W), iter([0.0, 1.0, 1000.0])
     with (
-        pytest.warns(UserWarning, match=r"may take up to 3 minutes\. Every step integrates gelu anew"),
-        pytest.raises(NotConverged, match=r"made 20 steps in 17 minutes, and has not ended"),
+        pytest.warns(UserWarning, match=r"may take up to 3 minutes of a core\. Every step integrates gelu anew"),
+        pytest.raises(NotConverged, match=r"made 20 steps in 17 minutes of a core, and has not ended"),
     ):
         network.descend(objective, a, W, clock=lambda: next(seconds))

@@ -44,6 +44,7 @@ def lens(data: Path | None, **options: Any) -> None:
 
     Numbers and categories are prepared the scikit-learn way, fold by fold. The report is one HTML file.
     """
+    from lazyscope.lenses.data.budget import Budget, seconds_of, since_start
     from lazyscope.lenses.verb import lens as look
 
     owner = "lazyscope lens"
@@ -54,7 +55,10 @@ def lens(data: Path | None, **options: Any) -> None:
         raise InvalidParameter.of(
             owner, "DATA", "be a file, or --example its replacement", "both" if data else "neither"
         )
-    chosen = {name: options[name] for name in ("folds", "budget", "seed", "rows")}
+    chosen = {name: options[name] for name in ("folds", "seed", "rows")}
+    seconds = seconds_of(options["budget"], "lens")
+    # since the command was typed; at most a tenth, as inside another program the process is older than the command
+    chosen["budget"] = Budget(seconds, used=min(since_start(), 0.1 * seconds))
     chosen["widths"] = parse(options["widths"], owner, "--widths").whole
     chosen |= {name: options[name] for name in ("target", "task", "drop") if options[name]}
     with progress_bar():

@@ -9,7 +9,7 @@ whatever the units of x. β = 0 is the network of the theorems, which has no off
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -84,13 +84,33 @@ class FirstLayer:
         return values
 
 
+CHOICES = (("relu", 1.0, 0.3), ("erf", 1.0, 0.3), ("erf", 0.5, 1.0), ("erf", 0.25, 1.0))
+"""σ, the scale in units of 1/√E‖x‖², and the bias, of which activation="auto" takes the best: one σ that is rough, and
+one that is smooth, over much or little of its range."""
+
+
 class NeuronsOnRows(BaseEstimator):
     """An estimator with a random first layer, whose inputs are rows of X, dense or sparse."""
+
+    activation: Any
 
     def _drawn(self, X: Any, weights: FloatArray | None = None) -> FirstLayer:
         """Return the first layer that the parameters of the estimator ask for."""
         given = {name: getattr(self, name) for name in ("width", "activation", "scale", "bias", "random_state")}
         return FirstLayer.draw(X, **given, weights=weights, owner=type(self).__name__)
+
+    def _chosen(self, X: Any, weights: FloatArray | None, fit: Callable[[Any], None]) -> bool:
+        """Where activation="auto": fit a copy with each choice, take over the one of lowest GCV, and return True."""
+        if not (isinstance(self.activation, str) and self.activation == "auto"):
+            return False
+        unit, copies = input_scale(X, "auto", weights, type(self).__name__), []
+        for sigma, scale, bias in CHOICES:
+            copies.append(clone(self).set_params(activation=sigma, scale=scale * unit, bias=bias))
+            fit(copies[-1])
+        best = min(copies, key=lambda copy: float(np.min(copy.gcv_)))
+        self.__dict__ |= {name: value for name, value in vars(best).items() if name not in best.get_params()}
+        self.activation_ = best.activation
+        return True
 
     def _inputs(self, X: Any) -> Any:
         """Return checked inputs for an estimator that has been fitted."""

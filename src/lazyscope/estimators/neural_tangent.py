@@ -68,11 +68,13 @@ class _NeuralTangent(NeuronsOnRows):
         if tol <= 0:
             raise InvalidParameter.of(owner, "tol", "be positive", f"{tol:g}")
         X = X.astype(np.float64, copy=False)
+        if self._chosen(X, v, lambda copy: copy._fit_tangent(X, Y, v)):
+            return
         self.layer_ = self._drawn(X, v)
         if not self.layer_.sigma.has_derivative:
             must = "have a derivative that is a function: the tangent model is built on σ′"
             raise InvalidParameter.of(owner, "activation", must, self.layer_.sigma.name, 'Use "tanh" or "erf".')
-        self._scale = input_scale(X, self.scale, v, owner)
+        self._scale, self._bias = input_scale(X, self.scale, v, owner), float(self.bias)
         (n, d), N, constant = X.shape, self.layer_.width, bool(self.fit_intercept)
         solver = self.solver
         if solver == "auto":
@@ -90,7 +92,7 @@ class _NeuralTangent(NeuronsOnRows):
         self.solver_ = solver
 
     def _tangent(self, X: Any) -> Tangent:
-        return Tangent.of(self.layer_, X, self._scale, float(self.bias))
+        return Tangent.of(self.layer_, X, self._scale, self._bias)
 
     def _parts(self, X: Any, Y: FloatArray, v: FloatArray | None) -> Iterator[tuple[Tangent, FloatArray, Any]]:
         for part in blocks(X.shape[0], self.layer_.width * (X.shape[1] + 1)):
@@ -130,7 +132,7 @@ class NeuralTangentRegressor(TargetsMixin, _NeuralTangent):
     width : int
         N, the number of neurons.
     activation : str, callable or Activation
-        σ, with a derivative.
+        σ, with a derivative; "auto" as for `RandomFeaturesRegressor`.
     ridge : "auto", float or sequence of float
         λ, or candidates from which generalised cross-validation picks without refitting.
     solver : "auto", "primal", "direct", "cholesky" or "cg"

@@ -29,7 +29,8 @@ class RandomFeaturesRegressor(TargetsMixin, SecondLayer):
     width : int
         N, the number of random neurons.
     activation : str, callable or Activation
-        σ; names as in `lazyscope.activation_names`.
+        σ; names as in `lazyscope.activation_names`. "auto" fits relu, and erf over much and over little of its range
+        (`scale` and `bias` go with them), and keeps the one of lowest GCV, `activation_`: four fits for one.
     ridge : "auto", float or sequence of float
         λ, or candidates from which GCV picks without refitting; "auto" is 50 values over ten decades. 0 is the limit
         λ → 0: least squares, of least norm where there are more features than samples.

@@ -36,6 +36,8 @@ class SecondLayer(NeuronsOnRows):
 
     def _fit_ridge(self, X: Any, Y: FloatArray, v: FloatArray | None) -> None:
         ridges = ridges_of(self.ridge, type(self).__name__)
+        if self._chosen(X, v, lambda copy: copy._fit_ridge(X, Y, v)):
+            return
         self.layer_ = layer = self._drawn(X, v)
         (n, _), N = X.shape, layer.width
         smaller = min(n, N)

@@ -68,7 +68,7 @@ def as_network(subject: Any) -> Any:
 def _data(subject: Any, x: Any, y: Any, options: dict[str, Any]) -> DataLens:
     from lazyscope.lenses.data.budget import Budget, seconds_of
 
-    if "budget" in options:  # runs while libraries are loaded and files read
+    if not isinstance(options.get("budget", Budget(1.0)), Budget):  # runs while libraries are loaded and files read
         options = {**options, "budget": Budget(seconds_of(options["budget"], "lens"))}
     import pandas as pd
 

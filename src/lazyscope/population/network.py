@@ -42,7 +42,7 @@ _WINDOW = 100
 _GAIN = 1e-5
 _GRADIENT = 1e-5  # a step of length 1 gains less than _GAIN
 _RESTARTS = 5
-_LONG, _LONGEST = 60.0, 900.0  # seconds of which a user is told, and after which a descent is refused
+_LONG, _LONGEST = 120.0, 900.0  # seconds of a core: of these a user is told, after those a descent is refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class Descent:
 
 
 def descend(
-    objective: PopulationRisk, a: FloatArray, W: FloatArray, clock: Callable[[], float] = time.perf_counter
+    objective: PopulationRisk, a: FloatArray, W: FloatArray, clock: Callable[[], float] = time.process_time
 ) -> Descent:
     """L-BFGS on (a, W) until 100 steps gain less than 1e-5.
 
@@ -206,11 +206,13 @@ def _within_reason(steps: int, seconds: float, sigma: Activation) -> None:
     )  # fmt: skip
     if steps == 10 and seconds / steps * _MOST_ITERATIONS > _LONG:
         minutes = seconds / steps * _MOST_ITERATIONS / 60.0
-        warnings.warn(f"exact: this descent may take up to {minutes:.0f} minutes.{why}", UserWarning, stacklevel=2)
+        warnings.warn(
+            f"exact: this descent may take up to {minutes:.0f} minutes of a core.{why}", UserWarning, stacklevel=2
+        )
     if seconds > _LONGEST:
         raise NotConverged(
-            f"The descent of exact made {steps:,} steps in {seconds / 60.0:.0f} minutes, and has not ended.{why} "
-            "Use a smaller width or a smaller d."
+            f"The descent of exact made {steps:,} steps in {seconds / 60.0:.0f} minutes of a core, and has not ended."
+            f"{why} Use a smaller width or a smaller d."
         )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from lazyscope.errors import InvalidParameter
 from lazyscope.progress import observing
@@ -30,13 +32,22 @@ Got 'soon' instead.
     return float(match[1]) * _UNITS[match[2]]
 
 
+def since_start() -> float:
+    """Return the seconds since this process was started, libraries and all; 0 where the system does not tell."""
+    try:
+        started = float(Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()[19])
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK"))
+    except (OSError, ValueError, AttributeError, IndexError):
+        return 0.0
+
+
 class OutOfTime(Exception):
     """Raised inside work that has used up its budget."""
 
 
 @dataclass
 class Budget:
-    """Seconds in all, from now on, and what a unit of each kind of work has been seen to take.
+    """Seconds in all, from now on or with some `used` already, and what a unit of each kind of work was seen to take.
 
     `kept` are seconds for what comes after the work: a report to be written.
 
@@ -52,9 +63,10 @@ class Budget:
     kept: float = 0.0
     clock: Callable[[], float] = time.perf_counter
     rates: dict[str, float] = field(default_factory=dict)
+    used: float = 0.0
 
     def __post_init__(self) -> None:
-        self.start = self.clock()
+        self.start = self.clock() - self.used
 
     @property
     def left(self) -> float:

@@ -116,7 +116,7 @@ def data_lens(
     (True, ['baseline', 'boosted', 'error'])
     """
     clock = budget if isinstance(budget, Budget) else Budget(seconds_of(budget, "lens"))
-    clock.kept = min(_FOR_REPORT[0] * clock.seconds + _FOR_REPORT[1] * _crowded(clock), 0.3 * clock.seconds)
+    clock.kept = min(_FOR_REPORT[0] * clock.seconds + _FOR_REPORT[1] * _crowded(clock), 0.45 * clock.seconds)
     sizes = tuple(int(width) for width in np.atleast_1d(whole_numbers(widths, "lens", "widths")))
     if len(set(sizes)) != len(sizes):
         raise InvalidParameter.of("lens", "widths", "be different numbers", sizes)
