@@ -320,7 +320,7 @@ class Own(torch.nn.BatchNorm1d):
         (Detached(3, 1), "be differentiable in its parameters"),
         (Chosen(3, 2), "be differentiable in its parameters"),
         (Wide(3, 1), r"outputs of shape \(n,\) or \(n, k\)"),
-        (lambda x: x, "be a PyTorch module, or a pair"),
+        (lambda x: x, "be a PyTorch module, a Keras model, or a pair"),
     ],
 )
 def test_networks_that_cannot_be_looked_at_are_refused_in_one_line(net, said):
