@@ -24,7 +24,7 @@ import numpy as np
 from soak.sweeps import PLAN, ended, environment, exported, group, none_left, said, shown, started
 from soak.tally import Deadline, Tally
 
-LEAST = 15
+GOALS = {"tried": 15}
 _PORT = 8786
 _HUB = "10.213.77.1"  # of the namespaces alone
 # A cable that is cut says nothing: Dask notices by the silence, after half a minute unless it is told otherwise.
@@ -64,7 +64,7 @@ def attack(tally: Tally, rng: np.random.Generator, deadline: Deadline) -> None:
         alone = said("run", plan, "--workers", 2, "--store", "quiet.sqlite", folder=plan.parent)
         tally.check(alone.code == 0, f"{plan.read_text()!r} without a cluster: {alone}")
         quiet = exported(plan.with_name("quiet.sqlite"), plan.parent)
-        while deadline.left > 20 and tally.tried < 10 * LEAST:
+        while deadline.left > 20 and tally.tried < 4 * GOALS["tried"]:
             folder = Path(place, str(turn))
             folder.mkdir()
             with _net() as net, ExitStack() as stack:

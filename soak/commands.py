@@ -1,7 +1,8 @@
 """Random command lines over every subcommand: exit code 0 or 2, one line of refusal, no NaN, no file but those asked.
 
-Commands run inside a few worker processes, each in a folder of its own that holds the same few input files. What is
-tried follows from the seed and the number of the try alone, so that one try is done again by
+Commands run inside a few worker processes, each in a folder of its own that holds the same few input files; some are
+run again, there or in a process of their own, and must then do the same. What is tried follows from the seed and the
+number of the try alone, so that one try is done again by
 
     python -m soak.commands SEED NUMBER
 """
@@ -17,9 +18,12 @@ import resource
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import warnings
+from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stderr, redirect_stdout
@@ -30,21 +34,26 @@ from typing import Any
 
 import numpy as np
 
-from soak.grammar import Line, line, unknown
-from soak.sweeps import without_progress
+from soak.grammar import PLANS, Line, line, unknown
+from soak.sweeps import environment, without_progress
 from soak.tally import Deadline, Tally
 
-LEAST = 2000
+GOALS = {"tried": 2000, "valid": 1000}
 _TRIES = 2400
 _WORKERS = 2
 _AGAIN = 0.08  # share of the commands that are run twice
-_PATIENCE = 45  # seconds after which a command is cut off, and not judged: the machine may be busy
+_REAL = 0.4  # share of these whose second run is a process of its own
+_OFTEN = 25  # tries after which a subcommand must have had an answer
+_WORK = 30.0  # seconds of processor time after which a command is cut off; it must have told how long it takes
+_PATIENCE = 120  # seconds by the clock after which a command is cut off, and not judged: the machine may be busy
+# What most commands import, in the process that the workers are forked from: a new worker then starts in no time.
+_WARM = ["lazyscope.cli", "lazyscope.sweep", "matplotlib.pyplot", "scipy.optimize", "numba", "xarray", "h5netcdf"]
 _NUMBERS = ("risk", "error", "margin", "train", "bias", "variance", "end", "smallest")  # that all regimes have
 _GRIDS = ("compare", "flow", "lens")  # whose netCDF has places without a number: a width that one regime alone has
 _MEMORY = 6 * 2**30
 _NAN = re.compile(r"(?<![\w./-])nan(?![\w./-])", re.IGNORECASE)
 # one line; above it only how long the work would take, where it had begun and then met what no theory covers
-_REFUSAL = re.compile(r"(lazyscope: note: [^\n]+: about [^\n]+\.\n)?lazyscope: error: [^\n]+\n")
+_REFUSAL = re.compile(r"(lazyscope: note: [^\n]+\n)*lazyscope: error: [^\n]+\n")
 _WARNING = re.compile(r"\w*Warning: |Traceback \(most recent")
 
 
@@ -62,6 +71,7 @@ class Outcome:
     stderr: str = ""
     problems: list[str] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
+    real: bool = False  # whether it was run again in a process of its own
 
 
 def inputs(folder: Path) -> None:
@@ -77,8 +87,8 @@ def inputs(folder: Path) -> None:
     table = rng.standard_normal((60, 3))
     lines = [f"{a:.4f},{b:.4f},{c:.4f},{a * b + 0.1 * c:.4f}" for a, b, c in table]
     folder.joinpath("table.csv").write_text("\n".join(["x0,x1,x2,y", *lines]) + "\n")
-    plan = 'problem = "quadratic"\nd = 6\nregime = ["nt", "nn"]\nfidelity = "exact"\nwidth = [2, 3]\ndraws = 2\n'
-    folder.joinpath("plan.toml").write_text(plan)
+    for word, text in PLANS.items():
+        folder.joinpath(f"{word}.toml").write_text(text)
     folder.joinpath("folder.csv").mkdir()
     for name in ("mine.csv", "mine.json", "mine.png", "mine.html"):
         folder.joinpath(name).write_text("precious\n")
@@ -99,16 +109,15 @@ def _start(store: Path) -> None:
     for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
         warnings.simplefilter("ignore", category)
     signal.signal(signal.SIGALRM, _too_slow)
+    signal.signal(signal.SIGPROF, _too_slow)
 
 
 _STORE = Path()
+_LATE: list[int] = []  # by which signal this process cut a command off: the exception itself may be caught on its way
 
 
-_LATE: list[bool] = []  # whether this process cut a command off: the exception itself may be caught on its way
-
-
-def _too_slow(*_: Any) -> None:
-    _LATE.append(True)
+def _too_slow(number: int, frame: Any) -> None:
+    _LATE.append(number)
     raise _TooSlow
 
 
@@ -119,49 +128,69 @@ def _end_helpers() -> None:
         loky._executor.shutdown(wait=True, kill_workers=True)
 
 
-def run(words: list[str], store: Path) -> Outcome:
+def run(words: list[str], store: Path, how: Callable[[Outcome, Path], None] | None = None) -> Outcome:
     """Run one command in a fresh folder and judge it; none after one that was cut off: its imports may be half done."""
-    from lazyscope.cli import main
-
+    outcome = Outcome(words, None)
     if _LATE:
-        return Outcome(words, None)
-
-    home = Path.cwd()
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+        return outcome
     with tempfile.TemporaryDirectory(prefix="soak-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         inputs(folder)
         if store.is_file():
             shutil.copy(store, folder / "store.sqlite")
         before = _contents(folder)
-        outcome = Outcome(words, None)
-        os.chdir(folder)
-        signal.alarm(_PATIENCE)
-        try:
-            with redirect_stdout(out), redirect_stderr(err):
-                main(words)
-        except SystemExit as end:
-            outcome.code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        except _TooSlow:
+        (how or _here)(outcome, folder)
+        if outcome.code is None and not outcome.problems:
             return outcome
-        except BaseException as error:
-            outcome.problems.append(f"a traceback: {type(error).__name__}: {error}")
-        finally:
-            signal.alarm(0)
-            os.chdir(home)
-            _end_helpers()
-        if _LATE:  # it went on, or ended by the interruption: neither is a fault of its own
-            return Outcome(words, None)
-        out.flush()
-        err.flush()
-        outcome.stdout, outcome.stderr = (stream.buffer.getvalue().decode() for stream in (out, err))
-        outcome.stderr = without_progress(outcome.stderr)
         after = _contents(folder)
         outcome.files = {path: data for path, data in after.items() if before.get(path) != data}
-        gone = sorted({*before} - {*after})
-        outcome.problems += [f"{path} is gone" for path in gone]
+        outcome.problems += [f"{path} is gone" for path in sorted({*before} - {*after})]
         _judge(outcome, before, folder)
     return outcome
+
+
+def _here(outcome: Outcome, folder: Path) -> None:
+    """Run a command in this process; after so much processor time without a word it is cut off, and told."""
+    from lazyscope.cli import main
+
+    home = Path.cwd()
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.TextIOWrapper(io.BytesIO(), "utf-8")
+    os.chdir(folder)
+    signal.alarm(_PATIENCE)
+    signal.setitimer(signal.ITIMER_PROF, _WORK)
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            main(outcome.words)
+    except SystemExit as end:
+        outcome.code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except _TooSlow:
+        pass
+    except BaseException as error:
+        outcome.problems.append(f"a traceback: {type(error).__name__}: {error}")
+    finally:
+        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        os.chdir(home)
+        _end_helpers()
+    out.flush()
+    err.flush()
+    outcome.stdout, outcome.stderr = (stream.buffer.getvalue().decode() for stream in (out, err))
+    if _LATE:  # it went on, or ended by the interruption: neither is a fault of its own
+        silent = not outcome.stderr and signal.SIGPROF in _LATE
+        outcome.code, outcome.problems = None, [f"{_WORK} s of processor time without a word"] if silent else []
+    outcome.stderr = without_progress(outcome.stderr)
+
+
+def _really(outcome: Outcome, folder: Path) -> None:
+    """Run a command as a user does, in a process of its own."""
+    words = [sys.executable, "-c", "from lazyscope.cli import main; main()", *outcome.words]
+    try:
+        done = subprocess.run(
+            words, cwd=folder, env=environment(), capture_output=True, text=True, timeout=_PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return
+    outcome.code, outcome.stdout, outcome.stderr = done.returncode, done.stdout, without_progress(done.stderr)
 
 
 def _value(words: list[str], option: str) -> str | None:
@@ -173,7 +202,7 @@ def _promised(words: list[str]) -> set[str]:
     if "--list" in words or words[0] in ("claims", "cite", "errata", "bench", "figure"):
         return set()
     if words[:2] == ["sweep", "run"]:
-        return {_value(words, "--store") or "plan.sqlite"}
+        return {_value(words, "--store") or f"{Path(words[2]).stem}.sqlite"}
     promised = {_value(words, option) for option in ("--out", "--plot", "--report", "--export")} - {None}
     if "--plot" in words:
         promised.add("lazyscope-" + "-".join(words[: 1 if words[0] == "forecast" else 2]) + ".png")
@@ -238,21 +267,24 @@ def _no_nan_in(data: bytes, name: str, tell: Any) -> None:
         file.visititems(visit)
 
 
-def trial(seed: int, number: int) -> tuple[Outcome, str]:
+def trial(seed: int, number: int) -> tuple[Outcome, Line]:
     """Run the command of this number, some of them twice: the same command must leave the same bytes."""
     from lazyscope.cli import main
 
     rng = np.random.default_rng([seed, number])
     written: Line = line(rng, main)
     twice = rng.random() < _AGAIN and written.path[0] not in ("lens", "sweep")
+    how = _really if rng.random() < _REAL else _here
     outcome = run(written.words, _STORE)
     if twice and outcome.code is not None:
-        again = run(written.words, _STORE)
+        again = run(written.words, _STORE, how)
+        outcome.problems += [f"a second run: {problem}" for problem in again.problems]
+        outcome.real = how is _really and again.code is not None
         if again.code is not None and (again.stdout, again.files) != (outcome.stdout, outcome.files):
             names = [name for name in outcome.files if again.files.get(name) != outcome.files[name]]
             outcome.problems.append(f"a second run differs in {names or 'what it prints'}")
     outcome.files = {}
-    return outcome, " ".join(written.path)
+    return outcome, written
 
 
 def attack(tally: Tally, rng: np.random.Generator, deadline: Deadline) -> None:
@@ -264,12 +296,16 @@ def attack(tally: Tally, rng: np.random.Generator, deadline: Deadline) -> None:
     seed = int(rng.integers(2**31))
     with tempfile.TemporaryDirectory(prefix="soak-") as name:
         store = _store(Path(name))
-        numbers = count()
-        while deadline and tally.tried < _TRIES:
+        numbers, answered = count(), Counter[tuple[str, bool]]()
+        while deadline and (tally.tried < _TRIES or tally.short):
             try:
-                _batch(tally, numbers, seed, store, deadline)
+                _batch(tally, numbers, seed, store, deadline, answered)
             except BrokenProcessPool:
                 tally.check(False, f"a worker died; the tries around number {tally.tried} of seed {seed}")
+    for path in sorted({path for path, _ in answered}):
+        tried = answered[path, False] + answered[path, True]
+        if tried >= _OFTEN and not answered[path, True]:
+            tally.check(False, f"lazyscope {path}: none of {tried} commands that a user would write has an answer")
 
 
 def _store(folder: Path) -> Path:
@@ -282,28 +318,40 @@ def _store(folder: Path) -> Path:
     return folder / "kept.sqlite"
 
 
-def _batch(tally: Tally, numbers: Any, seed: int, store: Path, deadline: Deadline) -> None:
+def _batch(
+    tally: Tally, numbers: Any, seed: int, store: Path, deadline: Deadline, answered: Counter[tuple[str, bool]]
+) -> None:
     """Keep the workers busy until there is no time or nothing left to do, or one of them has cut a command off."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(_WARM)
     with ProcessPoolExecutor(_WORKERS, context, _start, (store,)) as pool:
-        running, fresh = {}, True
-        while (fresh and deadline and tally.tried + len(running) < _TRIES) or running:
-            while fresh and deadline and len(running) < 2 * _WORKERS and tally.tried + len(running) < _TRIES:
+        running: dict[Any, int] = {}
+        fresh = True
+
+        def more() -> bool:
+            return bool(fresh and deadline and (tally.tried + len(running) < _TRIES or tally.short))
+
+        while running or more():
+            while len(running) < 2 * _WORKERS and more():
                 number = next(numbers)
                 running[pool.submit(trial, seed, number)] = number
             done, _ = wait(running, return_when=FIRST_COMPLETED)
             for future in done:
                 number = running.pop(future)
-                outcome, path = future.result()
-                _record(tally, outcome, path, seed, number)
+                outcome, written = future.result()
+                _record(tally, outcome, seed, number)
+                if not written.spoilt:
+                    answered[" ".join(written.path), outcome.code == 0] += 1
                 fresh = fresh and outcome.code is not None
 
 
-def _record(tally: Tally, outcome: Outcome, path: str, seed: int, number: int) -> None:
+def _record(tally: Tally, outcome: Outcome, seed: int, number: int) -> None:
     if outcome.code is None and not outcome.problems:
         tally.count("cut off")
         return
-    tally.count({0: "valid", 2: "refused"}.get(outcome.code, "neither"))
+    tally.count({0: "valid", 2: "refused", None: "silent"}.get(outcome.code, "neither"))
+    if outcome.real:
+        tally.count("real processes")
     command = shlex.join(["lazyscope", *outcome.words])
     said = outcome.stderr.strip()[-400:]
     what = f"{'; '.join(outcome.problems)}: {command} (python -m soak.commands {seed} {number}): {said}"

@@ -25,8 +25,7 @@ from lazyscope.explorer.views import VIEWS
 from soak import web
 from soak.tally import Deadline, Tally
 
-LEAST = 3000
-CANCELLED = 1000
+GOALS = {"tried": 3000, "cancelled": 1000}
 AFTERWARDS = 60.0  # seconds for the last clients to be let go, and for servers to be started and ended
 MORE_MEMORY = 1.1  # at the end, over the beginning
 Client = Callable[[web.Site, Random], Awaitable[None]]
@@ -100,7 +99,7 @@ async def crowded(tally: Tally, process: psutil.Process, address: str, rng: Rand
     alone, before, known = process.memory_info().rss, memory(process), remembered(site)
 
     def done() -> bool:
-        return not whole or site.cancelled >= CANCELLED
+        return not whole or site.cancelled >= GOALS["cancelled"]
 
     site.cancelled = 0
     await crowd(site, rng, done)

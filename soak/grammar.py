@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import click
@@ -16,6 +17,26 @@ ACTIVATIONS = (
 )  # fmt: skip
 BAD = ("", "-1", "0", "nan", "inf", "-inf", "abc", "1e400", "1e-320", "0.5", "1e15", "10" * 20, ",", "1:2", "ρ", "-")
 BAD_PATHS = ("missing/a.csv", "a.txt", "", ".", "folder.csv", "a" * 300 + ".csv", "mine.csv", "mine.png", "mine.json")
+
+
+_EXACT = 'fidelity = "exact"\nwidth = [2, 3]\ndraws = 2\n'
+_DRAWN = (
+    'fidelity = "simulate"\nwidth = 4\nsamples = 20\n[sgd]\nsteps = 5\n[noisy_sgd]\nsteps = 3\n[descent]\nsteps = 3\n'
+)
+PLANS = {
+    "plan": f'problem = "quadratic"\nd = 6\nregime = ["nt", "nn"]\n{_EXACT}',
+    "mixture": f'problem = "mixture"\nd = 6\nregime = ["rf", "joint"]\n{_EXACT}',
+    "multi": f'problem = "multi-index"\nd = 6\nregime = ["rf", "nt", "joint", "gs"]\n{_EXACT}',
+    "harmonic": f'problem = "harmonic"\nd = 6\nregime = ["rf", "nt"]\n{_EXACT}',
+    "monomial": f'problem = "monomial"\nd = [5, 6]\nregime = ["rf", "nt"]\n{_EXACT}',
+    "linear": f'problem = "linear"\nd = 6\nregime = "rf"\nridge = 0.1\n{_DRAWN}',
+    "labels": f'problem = "labels"\nd = 6\nregime = "rf"\n{_DRAWN}',
+    "parity": f'problem = "parity"\nd = 6\nregime = ["nt", "quadratic", "randomized", "nn", "mf"]\n{_DRAWN}',
+    "step": f'problem = "multi-index"\nd = 6\nregime = "gs"\ngiant_samples = 9\nridge = 0.1\n{_DRAWN}',
+    "spoilt": 'problem = "quadratic"\nname = 99999999999999999999\nregime = "rf"\nfidelity = "exact"\nwidth = 3\n',
+    "other": 'problem = ["quadratic"\n',
+}
+"""Plans of sweeps: one of each problem, and two that are refused."""
 
 
 @dataclass
@@ -44,6 +65,11 @@ def commands(group: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple
             yield from commands(inner, (*path, name))
     else:
         yield path, group
+
+
+@cache
+def _leaves(tree: click.Command) -> dict[tuple[str, ...], click.Command]:
+    return dict(commands(tree))
 
 
 def pick(rng: Rng, *values: Any) -> Any:
@@ -151,7 +177,7 @@ MEANINGS: dict[str, Callable[[Rng], str | None]] = {
     "keys": lambda rng: pick(rng, "limit/", "report/landscape", "bai2020beyond", "x"),
     "data": lambda rng: pick(rng, "table.csv", "table.csv", "mine.csv"),
     "problem": lambda rng: pick(rng, "quadratic", "mixture", "linear", "labels", "parity", "monomial"),
-    "plan": lambda rng: "plan.toml",
+    "plan": lambda rng: f"{pick(rng, *PLANS)}.toml",
     "store": lambda rng: pick(rng, "missing.sqlite", "mine.csv", "store.sqlite"),
     "name": lambda rng: pick(rng, "fig9", "coupling", "fig1"),
     "names": lambda rng: pick(rng, "nothing"),
@@ -194,7 +220,7 @@ def made(rng: Rng, parameter: click.Parameter) -> str | None:
 
 def line(rng: Rng, tree: click.Command) -> Line:
     """Return a random command line: most as a user would write it, the others with one or two things spoilt."""
-    leaves = dict(commands(tree))
+    leaves = _leaves(tree)
     weights = np.array([WEIGHTS.get(path[0], 1.0) for path in leaves])
     path = list(leaves)[int(rng.choice(len(leaves), p=weights / weights.sum()))]
     known = {parameter.opts[0]: parameter for parameter in leaves[path].params}
@@ -206,13 +232,13 @@ def line(rng: Rng, tree: click.Command) -> Line:
         elif parameter.required or name in SMALL.get(path[0], ()) or rng.random() < RARE.get(name, 0.25):
             written.options[name] = made(rng, parameter)
     _fit(rng, written, known)
-    if rng.random() < 0.4:
+    if rng.random() < 0.36:
         _spoil(rng, written, known)
     return written
 
 
 WEIGHTS = {
-    "explore": 0.5, "figure": 0.7, "lens": 0.05, "forecast": 0.5, "bench": 0.03, "sweep": 0.2, "limit": 4.0,
+    "explore": 0.5, "figure": 0.7, "lens": 0.05, "forecast": 0.5, "bench": 0.03, "sweep": 0.5, "limit": 4.0,
     "simulate": 0.7,
     "compare": 0.6,
 }  # fmt: skip

@@ -20,13 +20,13 @@ import numpy as np
 from soak.sweeps import PLAN, ended, exported, group, none_left, said, shown, started
 from soak.tally import Deadline, Tally
 
-LEAST = 40
+GOALS = {"tried": 40, "drivers killed": 10, "workers killed": 3}
 _KILLS = 8  # of one run, before it is let go to its end
 
 
 def attack(tally: Tally, rng: np.random.Generator, deadline: Deadline) -> None:
     """Kill one run after another, several times each, until the time is over."""
-    while deadline and tally.tried < 10 * LEAST:
+    while deadline and tally.tried < 3 * GOALS["tried"]:
         with tempfile.TemporaryDirectory() as folder:
             _storm(tally, rng, deadline, Path(folder))
 

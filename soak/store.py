@@ -21,7 +21,7 @@ import numpy as np
 from soak.sweeps import PLAN, Said, environment, exported, said, shown
 from soak.tally import Deadline, Tally
 
-LEAST = 200
+GOALS = {"tried": 200}
 _ROWS = 40  # results of the filled store: some 4 MB, so that a checkpoint falls due while it is filled
 
 # Fills a store with given rows, a line for each that is acknowledged. `spoil` is what happens on the way.
@@ -59,7 +59,7 @@ def attack(tally: Tally, rng: np.random.Generator, deadline: Deadline) -> None:
             kinds.remove(_filled_up)
             tally.count("tmpfs not tried: may not mount")
         turn = 0
-        while deadline and tally.tried < 50 * LEAST:
+        while deadline and tally.tried < 3 * GOALS["tried"]:
             here = folder / str(turn)
             here.mkdir()
             kinds[turn % len(kinds)](tally, rng, here, quiet)

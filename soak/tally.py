@@ -10,17 +10,19 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Tally:
-    """Tries, failures and what was found; `least` is how many tries make the attack complete.
+    """Tries, failures and what was found; `goals` are the numbers that make the attack complete.
 
-    >>> tally = Tally("calls", least=2)
+    >>> tally = Tally("calls", goals={"tried": 2, "accepted": 1})
     >>> tally.check(True, "limit(…)")
     >>> tally.check(False, "exact(…): risk 1.2 > 1")
     >>> tally.tried, tally.failed, tally.findings
     (2, 1, ['exact(…): risk 1.2 > 1'])
+    >>> tally.short
+    {'accepted': 0}
     """
 
     name: str
-    least: int = 1
+    goals: dict[str, int] = field(default_factory=dict)
     tried: int = 0
     failed: int = 0
     findings: list[str] = field(default_factory=list)
@@ -37,6 +39,12 @@ class Tally:
     def count(self, what: str) -> None:
         """Count something worth a column of its own: calls accepted, calls refused, workers killed."""
         self.counts[what] = self.counts.get(what, 0) + 1
+
+    @property
+    def short(self) -> dict[str, int]:
+        """The goals that were not reached, each with how far it came."""
+        reached = {what: self.tried if what == "tried" else self.counts.get(what, 0) for what in self.goals}
+        return {what: number for what, number in reached.items() if number < self.goals[what]}
 
     @contextmanager
     def trying(self, what: str) -> Iterator[None]:

@@ -6,8 +6,11 @@ import sys
 import traceback
 from pathlib import Path
 
-from soak import commands, sweeps
+from soak import __main__ as soak
+from soak import commands, extremes, sweeps
+from soak.calls import Calls
 from soak.grammar import unknown
+from soak.tally import Tally
 
 from lazyscope.cli import main
 from lazyscope.cli.terminal import PROGRESS
@@ -57,3 +60,55 @@ def test_a_refusal_after_lines_of_progress_is_one_line(monkeypatch):
     monkeypatch.setattr("lazyscope.cli.main", refuse)
     monkeypatch.setattr(commands, "_LATE", [])
     assert commands.run(["limit", "quadratic"], Path("no store")).problems == []
+
+
+def test_a_command_that_works_long_without_a_word_is_told(monkeypatch):
+    """Processor time is counted, not the clock: a busy machine does not make a command guilty."""
+
+    def silent(words):
+        signal.raise_signal(signal.SIGPROF)
+
+    before = signal.signal(signal.SIGPROF, commands._too_slow)
+    try:
+        monkeypatch.setattr("lazyscope.cli.main", silent)
+        monkeypatch.setattr(commands, "_LATE", [])
+        outcome = commands.run(["exact", "quadratic"], Path("no store"))
+    finally:
+        signal.signal(signal.SIGPROF, before)
+    assert outcome.code is None
+    assert outcome.problems == ["30.0 s of processor time without a word"]
+
+
+def test_a_command_in_a_process_of_its_own_does_the_same():
+    words = ["limit", "quadratic", "--d=5", "--rho=1", "--out=out.csv"]
+    here, there = commands.run(words, Path("no store")), commands.run(words, Path("no store"), commands._really)
+    assert here == there
+    assert here.code == 0 and here.problems == [] and [*here.files] == ["out.csv"]
+
+
+def test_numbers_that_were_not_reached_are_told_and_are_no_success():
+    short = Tally("calls", goals={"accepted": 5000}, tried=9, counts={"accepted": 7})
+    assert "calls: not reached within its time: 7 of 5,000 accepted" in soak.table([short], 1).splitlines()
+    assert soak.code([Tally("store", tried=3), short]) == 3
+    assert soak.code([short, Tally("kills", tried=1, failed=1)]) == 1
+    assert soak.code([Tally("store", goals={"tried": 3}, tried=3)]) == 0
+
+
+def test_the_attacks_on_one_lane_end_within_the_bound():
+    others = [share for name, share in soak.SHARES.items() if name != "commands"]
+    assert soak.SHARES["commands"] <= 1.0 and sum(others) <= 1.0
+
+
+def test_every_registered_pair_is_among_the_extremes_and_each_has_an_answer():
+    """A case that no activation and no unit gives a number for would test nothing."""
+    answered: dict[str, bool] = {}
+    for case in extremes.cases((1, 12)):
+        key = case.claim.key
+        if answered.get(key) or case.activation not in ("square", "erf", "tanh", "relu3"):
+            continue
+        tally = Tally("extremes")
+        calls = Calls(tally)
+        calls(case.call(0))
+        assert tally.findings == []
+        answered[key] = calls.accepted > 0
+    assert [key for key, some in answered.items() if not some] == []

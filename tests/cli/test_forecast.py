@@ -58,6 +58,29 @@ def test_noise_buys_nothing(folder):
     assert "Nothing is learnt" in said and "more rows buy nothing" in said
 
 
+def test_a_table_of_few_rows_is_forecast_without_a_word_about_sizes(folder, tmp_path):
+    """The default sizes go beyond the rows only where there are enough of them to look beyond."""
+    few = "".join((folder / "house.csv").read_text().splitlines(True)[:51])
+    (tmp_path / "few.csv").write_text(few)
+    said = run(tmp_path / "few.csv", "--target", "price", "--json").stdout
+    sizes = json.loads(json.loads(said)["results"][0]["attrs"]["arguments"])["samples"]
+    assert min(sizes) == 10 and max(sizes) == 25
+    said = run(tmp_path / "few.csv", "--target", "price", "--samples", "60", code=2).stderr
+    assert "must be at most the number of rows" in said
+
+
+def test_a_share_that_is_mostly_its_error_is_no_answer():
+    """18 % that may as well be 100 % are not told as the error of the best constant."""
+    from lazyscope.lenses.forecast.advice import Advice, Gain
+
+    def lines(share, stderr):
+        return " ".join(Advice(30, share, stderr, False, Gain(30, 30, 0.1, 0.1, False), None, 1.0, 1.0).lines)
+
+    assert lines(0.18, 0.63).startswith("No answer: with 30 rows 18% of the best constant's error would be left")
+    assert lines(0.97, 0.04).startswith("Nothing is learnt")
+    assert lines(0.99, 0.001).startswith("Nothing is learnt")
+
+
 def test_classes_and_json(folder):
     args = ("--target", "colour", "--samples", "40,160", "--width", "inf", "--ridge", "0.1,1", "--json")
     found = json.loads(run(folder / "colours.csv", *args).stdout)

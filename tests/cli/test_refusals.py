@@ -136,3 +136,14 @@ def test_clicks_own_complaints_are_one_line_too(args, told):
 @pytest.mark.parametrize("command", ["simulate quadratic --regime rf", "simulate linear", "compare quadratic"])
 def test_a_number_that_no_array_holds_is_said_to_be_too_large(command):
     assert "Got a number beyond 2^63 instead. Pass a smaller one." in refused(*command.split(), "--samples", 10**39)
+
+
+def test_what_the_package_warns_of_is_a_line_and_not_a_place_in_its_source(here, monkeypatch):
+    """A busy machine makes a descent of `exact` long enough for such a warning."""
+    monkeypatch.setattr("lazyscope.population.network._LONG", 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        result = run("exact", "quadratic", "--d", "5", "--regime", "nn", "--activation", "relu", "--width", "4")
+    notes = [line for line in result.stderr.splitlines() if "this descent may take" in line]
+    assert len(notes) == 1 and notes[0].startswith("lazyscope: note: exact: ")
+    assert "Warning" not in result.stderr and ".py" not in result.stderr

@@ -78,3 +78,13 @@ def test_bad_input_is_refused_in_one_line(make, message):
     with pytest.raises(ls.InvalidParameter) as caught:
         make()
     assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "how", [{"d": 1}, {"d": 1, "inputs": "hypercube"}, {"d": 3, "beta": [0, 2, 0], "inputs": "hypercube"}]
+)
+def test_an_even_power_that_is_constant_is_refused(how):
+    """Its variance is 0, by which risks are divided: a simulation gave 10³¹."""
+    with pytest.raises(ls.InvalidParameter, match="an even power of them is a constant"):
+        ls.RidgeMonomial(degree=2, **how)
+    assert ls.RidgeMonomial(degree=3, **how).degree == 3

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import lazyscope as ls
 from lazyscope.cli import main
+from lazyscope.cli.asking.declared import questions
 from lazyscope.runs.side_by_side import agreement
 
 TARGET, MIXTURE = ls.QuadraticTarget.exponential(20), ls.GaussianMixture.three_level(20)
@@ -146,3 +147,12 @@ def test_a_target_of_one_direction_is_compared_by_sgd_and_by_ridge_regression():
     ask = {"width": 20, "samples": 100, "ridge": 0.1, "method": "ridge"}
     ridge = ls.compare(problem, ls.RandomFeatures("erf"), draws=2, **ask)
     assert np.isfinite(ridge.limit).all() and np.isfinite(ridge.z).all()
+    with pytest.raises(ls.NoTheorem, match="the same draws in exact and simulate"):
+        ls.compare(problem, ls.GiantStep("erf", samples=30), width=4)
+
+
+@pytest.mark.parametrize("word", sorted(questions("compare")))
+def test_every_command_that_is_listed_has_an_answer(word):
+    args = ["compare", word, "--d=6", "--width=4", "--samples=2000", "--draws=2"]
+    result = CliRunner().invoke(main, args)
+    assert result.exit_code == 0, result.output

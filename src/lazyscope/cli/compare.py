@@ -32,7 +32,7 @@ def _run(question: Question, options: dict[str, Any]) -> None:
     words, _ = declared.words_of(question, options)
     makers = declared.regimes_of(question, words, options)
     problem = declared.problem_of(question.owner, question.kind, options)
-    if question.columns and isinstance(problem, SizedProblem):
+    if question.columns and isinstance(problem, SizedProblem) and options.get("method") is None:
         _of_three(question, wanted, problem, makers, options)
     else:
         _with_limits(question, wanted, problem, makers, options)

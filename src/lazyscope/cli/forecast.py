@@ -28,6 +28,7 @@ times the rows would buy, how wide it must be, which ridge. Nothing is trained. 
 lazyscope forecast house.csv --target price --samples 100:100000:20log --width 50,200,inf
 lazyscope forecast --example digits --width 10:1000:30log --samples 200 --ridge 0.001,0.1 --plot
 """
+_FAR = "100:10000:5log"
 
 
 def _run(data: Path | None, options: dict[str, Any]) -> None:
@@ -35,7 +36,8 @@ def _run(data: Path | None, options: dict[str, Any]) -> None:
     if (data is None) == (options["example"] is None):
         got = "both" if data else "neither"
         raise InvalidParameter.of(_OWNER, "DATA", "be a file, or --example its replacement", got)
-    n = grammar.parse(options["samples"], _OWNER, "--samples").whole
+    given = _FAR if options["samples"] is None else options["samples"]
+    n = grammar.parse(given, _OWNER, "--samples").whole
     N = [float("inf")] if options["regime"] == "nt" else [50.0, 200.0, float("inf")]
     if options["width"] is not None:
         N = grammar.parse(options["width"], _OWNER, "--width").whole
@@ -45,11 +47,16 @@ def _run(data: Path | None, options: dict[str, Any]) -> None:
         from lazyscope.lenses.forecast import pictures
 
         pictures.check({"samples": n, "width": N} | ({} if best else {"ridge": ridge}))
+    from lazyscope.lenses.forecast.extrapolate import LEAST_ROWS
     from lazyscope.lenses.forecast.of_table import forecast_table
 
+    table, regime = _table(data, options), _regime(options)
+    rows = min(len(table.y), options["rows"])
+    if options["samples"] is None and rows < LEAST_ROWS:  # too few to look beyond
+        n = grammar.parse(f"10:{max(20, rows // 2)}:4log", _OWNER, "--samples").whole
     with progress_bar():
         found = forecast_table(
-            _table(data, options), _regime(options), samples=n, width=N, ridge=ridge, rows=options["rows"],
+            table, regime, samples=n, width=N, ridge=ridge, rows=options["rows"],
             seed=options["seed"],
         )  # fmt: skip
     output.deliver(wanted, found.dataset, lambda: _picture(found), lambda _: _show(found))
@@ -144,7 +151,7 @@ _PARAMS: list[click.Parameter] = [
     click.Option(["--regime"], type=click.Choice(["rf", "nt"]), default="rf", show_default=True,
                  help="Random features, or the tangent kernel, which has width inf alone."),
     click.Option(["--activation"], default="relu", show_default=True, help="Name of σ, such as relu or tanh."),
-    click.Option(["--samples"], default="100:10000:5log", show_default=True, help=f"n: {grammar.FINITE}."),
+    click.Option(["--samples"], help=f"n: {grammar.FINITE}; {_FAR} by default, or 10 to half the rows if few."),
     click.Option(["--width"], help=f"N: {grammar.GRAMMAR}; 50,200,inf by default."),
     click.Option(["--ridge"], default="best", show_default=True,
                  help="λ of Σ(y − f)² + λ‖a‖²: best, or numbers as above."),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -30,6 +33,8 @@ _COMMANDS = {  # the module that a command is in, imported when it is asked for,
     "simulate": ("verbs", "Risk of networks trained on drawn data."),
     "sweep": ("sweep", "Grids of tasks that survive a crash."),
 }
+
+_PACKAGE = Path(__file__).parents[1]
 
 
 class Commands(click.Group):
@@ -81,7 +86,9 @@ class Commands(click.Group):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="replace")  # a terminal without ρ shows ?, not a traceback
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = partial(_noted, warnings.showwarning)
+                return super().invoke(ctx)
         except LazyscopeError as error:
             _stop(ctx, f"error: {error}", 2)
         except MemoryError as error:
@@ -89,6 +96,14 @@ class Commands(click.Group):
             _stop(ctx, f"error: out of memory{said}. Use a smaller d, width or number of draws.", 2)
         except KeyboardInterrupt:
             _stop(ctx, "interrupted", 130)
+
+
+def _noted(usual: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any) -> None:
+    """Show what the package has to say to its user as a line; warnings of others as Python does."""
+    if category is UserWarning and Path(where[0]).is_relative_to(_PACKAGE):
+        click.echo("lazyscope: note: " + " ".join(str(message).split()), err=True)
+    else:
+        usual(message, category, *where)
 
 
 def _stop(ctx: click.Context, message: str, code: int) -> NoReturn:

@@ -43,7 +43,8 @@ def beyond_constant(problem: RidgeMonomial) -> FloatArray:
     """Return the energies of a monomial in each degree, that of the constant taken out."""
     if not isinstance(problem.inputs, str) or problem.inputs != "sphere" or problem.d < 2:
         got = f"inputs {problem.inputs if isinstance(problem.inputs, str) else 'of a covariance'}, d = {problem.d}"
-        raise NoTheorem.of("Funk and Hecke's formula", "x on the sphere, d ≥ 2", got, 'Pass inputs="sphere".')
+        advice = "Pass d of at least 2." if problem.d < 2 else 'Pass inputs="sphere".'
+        raise NoTheorem.of("Funk and Hecke's formula", "x on the sphere, d ≥ 2", got, advice)
     energies = HarmonicTarget.of_target(problem).energies.copy()
     energies[0] = 0.0
     return energies

@@ -71,6 +71,10 @@ class RidgeMonomial(FixedLength):
             must = f"leave α‖β‖^p between 1e-{_DECADES} and 1e{_DECADES}: it is learned in float32"
             raise InvalidParameter.of("RidgeMonomial", "alpha", must, f"{alpha:g}", f"α‖β‖^p is 1e{size:.0f}.")
         object.__setattr__(self, "inputs", as_inputs(self.inputs, self.d, "RidgeMonomial"))
+        cube = isinstance(self.inputs, str) and self.inputs == "hypercube"
+        if self.degree % 2 == 0 and (self.d == 1 or (cube and np.count_nonzero(self.direction) == 1)):
+            must = "be odd where βᵀx takes the values ±b alone: an even power of them is a constant"
+            raise InvalidParameter.of("RidgeMonomial", "degree", must, self.degree, "Pass another degree, d or β.")
 
     @property
     def direction(self) -> FloatArray:

@@ -163,7 +163,7 @@ class GiantStep(Network):
         """Return the regime that these options describe."""
         names = {"activation": "activation", "giant_step": "step", "giant_samples": "samples"}
         given = {names[name]: value for name, value in values.items() if value is not None}
-        if "samples" in given and float(given["samples"]).is_integer():
+        if isinstance(given.get("samples"), float) and given["samples"].is_integer():
             given["samples"] = int(given["samples"])
         return cls(**given)
 

@@ -30,6 +30,8 @@ from lazyscope.training.sgd import lazy_to_rich
         (("exact", "quadratic", "--draws", "1" + "0" * 12), "5,000,000,000,000 fits of rf"),
         (("exact", "quadratic", "--d", "9", "--regime", "nn", "--activation", "gelu", "--draws", "99999"), "descents"),
         (("flow", "quadratic", "--d", "9", "--step-size", "1e-12", "--regime", "nt"), "steps of SGD"),
+        (("exact", "multi-index", "--regime", "gs", "--giant-samples", "1e15"), "giant steps on 1,000,000,000,000,000"),
+        (("simulate", "multi-index", "--regime", "gs", "--giant-samples", "1e15"), "giant steps on 1,000,000,000,000"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

@@ -173,3 +173,32 @@ def test_shares_of_halving_are_one_list_and_no_grid(here):
     plan = read(LEAST.replace("exact", "simulate") + "[sgd]\nsteps = 100\nhalving = [0.2, 0.5]\n")
     (task,) = plan.tasks
     assert task.work.protocol.halving == (0.2, 0.5)
+
+
+def test_without_a_method_a_plan_means_what_the_commands_mean(here):
+    """`exact` of several directions knows no method, and `simulate` fits random features as for other problems."""
+    words = LEAST.replace("quadratic", "multi-index").replace('"nn"', '"rf"') + "d = 4\n"
+    tasks = read(words.replace('"exact"', '["exact", "simulate"]')).tasks
+    assert [task.work.method for task in tasks] == [None, None]
+    given = read(words.replace('"exact"', '"simulate"') + 'method = "ridge"\n').tasks
+    assert [task.work.method for task in given] == ["ridge"]
+
+
+@pytest.mark.parametrize("problem", ["quadratic", "mixture", "multi-index", "harmonic", "monomial"])
+def test_every_problem_with_an_exact_answer_has_a_plan_of_it(here, problem):
+    words = LEAST.replace("quadratic", problem).replace('"nn"', '["rf", "nt"]') + "d = 6\n"
+    assert [task.work.fidelity for task in read(words).tasks] == ["exact", "exact"]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ("name = 99999999999999999999", "name parameter of a.toml must be a text"),
+        ('name = " "', "name parameter of a.toml must be a text"),
+        ("giant_samples = [[1]]", "samples parameter of GiantStep must be a whole number"),
+    ],
+)
+def test_values_of_another_kind_are_refused(here, more, told):
+    words = LEAST.replace("quadratic", "multi-index").replace('"nn"', '"gs"')
+    with pytest.raises(ls.InvalidParameter, match=told):
+        read(words + more + "\n")

@@ -16,6 +16,7 @@ import click
 from lazyscope.errors import LazyscopeError, TooLarge
 from lazyscope.evidence.run import Run
 from lazyscope.protocols import ParticleDescent
+from lazyscope.regimes import GiantStep
 
 NOTES = "lazyscope.cli.effort"  # where a command keeps what it says when its work begins
 _LONG = 20.0  # seconds: from here on the time is told
@@ -104,7 +105,11 @@ def _of_run(word: str, run: Run, draws: int) -> Effort | None:
     protocol: Any = run.protocol or (claim.protocol and claim.protocol.paper(run.problem, run.regime))
     if isinstance(protocol, ParticleDescent):
         return particles(n, d, widths, protocol.steps, draws)
-    if claim.fidelity == "exact":
+    if isinstance(run.regime, GiantStep) and run.regime.samples < float("inf"):
+        taken = run.regime.samples
+        each = [_CALL + (4.0 * taken * N * d + n * (2.0 * N * d + N**2)) / _FLOPS + 1e-8 * taken * d for N in widths]
+        what = f"{_counted(len(widths) * draws, 'giant step')} on {taken:,.0f} samples"
+    elif claim.fidelity == "exact":
         each, descends = _exact(word, run, d, widths)
         descents = f"{_counted(len(widths) * draws, 'descent')} of up to {_DESCENT:,} steps"
         what = descents if descends else f"{fits} of {word}"

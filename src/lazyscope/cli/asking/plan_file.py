@@ -48,6 +48,8 @@ def read_plan(path: Path) -> Plan:
     """Read a plan, or refuse it with the key that is wrong."""
     document = _document(path)
     name = document.pop("name", path.stem)
+    if not isinstance(name, str) or not name.strip():
+        raise InvalidParameter.of(path.name, "name", "be a text that is not empty", repr(name)[:60])
     tables = document.pop("grid", [{}])
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise InvalidParameter.of(path.name, "grid", "be tables, [[grid]]", repr(tables)[:60])
@@ -112,7 +114,8 @@ class _Grid:
         for question in questions:
             open_d = [None] if issubclass(question.kind, SizedProblem) else self._whole("d")
             for problem, regime in product(list(self._problems(question)), list(self._regimes(question))):
-                method = question.method_of(type(regime), table.get("method", next(iter(question.methods), None)))
+                usual = question.default_method if question.methods else None
+                method = question.method_of(type(regime), table.get("method", usual))
                 claim = self._simulated(problem, regime, method)
                 settings = product(_each(table.get("seed", 0)), self._whole("samples"), open_d, self._changes(claim))
                 for seed, given, d, changes in settings:

@@ -39,10 +39,14 @@ class Gain:
 
 @dataclass(frozen=True)
 class Advice:
-    """What is said of n rows at hand: the share of the best constant's error that is left, and what would change it."""
+    """What is said of n rows at hand: the share of the best constant's error that is left, and what would change it.
+
+    `stderr` is that of the share; `learns` says that the share is below 1 beyond doubt.
+    """
 
     rows: int
     share: float
+    stderr: float
     learns: bool
     gain: Gain
     width: int | None
@@ -53,9 +57,14 @@ class Advice:
     @property
     def lines(self) -> tuple[str, ...]:
         """The advice in sentences."""
+        if not self.learns and self.share < 1.0 - max(_WORTH_A_WORD, self.stderr):
+            return (
+                f"No answer: with {self.rows:,} rows {self.share:.0%} of the best constant's error would be left, give "
+                f"or take {_CLEAR * self.stderr:.0%}, which tells nothing. Bring more rows.",
+            )
         if not self.learns:
             return (
-                f"Nothing is learnt: with all {self.rows:,} rows the error is that of the best constant "
+                f"Nothing is learnt: with {self.rows:,} rows the error is that of the best constant "
                 f"({self.share:.0%} of it), and more rows buy nothing.",
             )
         there = f"With {self.rows:,} rows {self.share:.0%} of the best constant's error is left."
@@ -102,7 +111,7 @@ def advise(known: Forecaster, rows: int, *, widths: bool = True) -> Advice:
     gain = Gain(rows, more, 1.0 - float(change[0]), stderr * float(change[0]), bool(found["extrapolated"][1]))
     learns = float(here[0]) < 1.0 - max(_CLEAR * float(own[0]), _WORTH_A_WORD)
     width = _enough(known, n[0], (1.0 + _SAME) * float(here[0])) if widths else None
-    return Advice(rows, float(here[0]), learns, gain, width, float(ridge[0]), known.diagonal, widths)
+    return Advice(rows, float(here[0]), float(own[0]), learns, gain, width, float(ridge[0]), known.diagonal, widths)
 
 
 def _enough(known: Forecaster, n: float, wanted: float) -> int | None:

@@ -22,6 +22,7 @@ from lazyscope.problems import MultiIndex
 from lazyscope.regimes import GiantStep, RandomFeatures
 from lazyscope.training.sgd.stream import Law, draw, draw_test, law_of
 
+_FINITE = "Pass GiantStep(samples=…), --giant-samples on the command line, or use exact."
 _TESTED, _BLOCK = 20_000, 2000  # fresh inputs, and how many at once
 
 
@@ -33,7 +34,7 @@ def risks(problem: MultiIndex, regime: GiantStep, run: Run) -> dict[str, FloatAr
     N, n, ridge = run.whole("width"), run.whole("samples"), run.sizes["ridge"]
     if np.isinf(regime.samples):
         must = "be finite for a simulation, which draws them"
-        raise InvalidParameter.of("GiantStep", "samples", must, "inf", "Pass samples=…, or use exact.")
+        raise InvalidParameter.of("GiantStep", "samples", must, "inf", _FINITE)
     fits_in_memory(8.0 * (4.0 * n * N + n * problem.d), f"N = {N} features of n = {n} samples", "Use smaller sizes.")
     law, sigma = law_of(problem), regime.activation
     rng = weights.generator(run.seed, run.number, N)

@@ -8,7 +8,7 @@ from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.claim import Claim
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
-from lazyscope.limits.sgd.order_parameters.machine import LAST
+from lazyscope.limits.sgd.order_parameters.machine import LAST, check_length
 from lazyscope.limits.sgd.order_parameters.path import machine_of
 from lazyscope.problems import MultiIndex
 from lazyscope.regimes import Trained
@@ -25,6 +25,7 @@ def along_time(run: Run) -> Row:
     times = np.array(run.sizes["times"])
     if not np.all(times <= LAST):
         raise InvalidParameter.of("limit", "times", f"be at most {LAST:g}, in units of d steps", f"{times.max():g}")
+    check_length("limit", float(times.max()), max(run.sizes["step_size"]))
     moments, back = np.unique(times, return_inverse=True)
     risks, halves, errors, overlaps = [], [], [], []
     for width in run.sizes["width"]:

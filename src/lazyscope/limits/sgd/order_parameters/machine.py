@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.errors import NotConverged, NoTheorem
+from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
 from lazyscope.problems import MultiIndex
 from lazyscope.regimes import Trained
 from lazyscope.weights import generator
@@ -16,7 +16,7 @@ from lazyscope.weights import generator
 _KINDS = {"erf": (0, 2.0), "erf2": (0, 1.0), "relu": (1, 1.0), "square": (2, 1.0)}  # of `integrals`, and 2κ² for erf
 _RELATIVE, _ABSOLUTE = 1e-10, 1e-13  # of the integration, a step
 _LOST = 1e8  # an overlap that does not come back
-LAST = 1e5  # time: a step of the integration is of order 1
+LAST = 1e5  # time, and η times time: a step of the integration is of order 1 in either
 MOST = 64  # neurons: N²(N + r)²/4 integrals each time
 
 
@@ -136,6 +136,20 @@ class Machine:
         if solved.status != 0 or not np.all(np.isfinite(solved.y)):
             raise NotConverged(message)
         return np.asarray(solved.y.T)
+
+
+def check_length(owner: str, last: float, step: float) -> None:
+    """Refuse an integration of more than 10⁵ units of ηt: minutes without a word.
+
+    >>> check_length("limit", 1.0, 1e6)
+    Traceback (most recent call last):
+    lazyscope.errors.InvalidParameter: The step_size parameter of limit must keep η·t at most 100000, t in units of d \
+steps. Got η = 1e+06 until t = 1 instead. Pass a smaller step size or earlier times.
+    """
+    if not step * last <= LAST:
+        must = f"keep η·t at most {LAST:g}, t in units of d steps"
+        got = f"η = {step:g} until t = {last:g}"
+        raise InvalidParameter.of(owner, "step_size", must, got, "Pass a smaller step size or earlier times.")
 
 
 def diverges(step: float, until: float) -> tuple[Callable[[float, FloatArray], float], str]:

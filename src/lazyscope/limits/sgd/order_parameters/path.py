@@ -11,7 +11,7 @@ from lazyscope.checks import FloatArray, arithmetic, non_negative_numbers, real_
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.limits.flow.curve import described
 from lazyscope.limits.sgd.order_parameters.estimated import Estimated
-from lazyscope.limits.sgd.order_parameters.machine import LAST, Machine
+from lazyscope.limits.sgd.order_parameters.machine import LAST, Machine, check_length
 from lazyscope.problems import MultiIndex
 from lazyscope.regimes import Trained
 
@@ -90,6 +90,7 @@ def order_parameters(
     step = real_number(step_size, owner, "step_size")
     if not step >= 0.0:
         raise InvalidParameter.of(owner, "step_size", "be positive, or 0 for the flow", f"{step:g}")
+    check_length(owner, float(moments[-1]), step)
     for name, value, words in (
         ("second_layer", second_layer, ("fixed", "trained")),
         ("offset", offset, ("trained", "none")),
