@@ -18,7 +18,7 @@ def means_something(case):
     sent = case.as_transport_kwargs()
     parts = urlsplit(requests.Request("GET", sent["url"], params=sent.get("params")).prepare().url)
     view = VIEWS.get(parts.path.rpartition("/")[2])
-    if view is None or parts.path.split("/")[2] not in ("limit", "exact"):
+    if view is None or parts.path.split("/")[2] not in ("limit", "exact", "simulate"):
         return False
     try:
         view.state(**dict(parse_qsl(parts.query, keep_blank_values=True)))

@@ -76,5 +76,5 @@ def test_inputs_off_the_sphere_are_refused():
 
 
 def test_it_is_not_compared_with_a_simulation_of_other_weights():
-    with pytest.raises(ls.NoTheorem, match="the same weights"):
+    with pytest.raises(ls.NoTheorem, match="the same draws"):
         ls.compare(ls.RidgeMonomial(5, 3), ls.NeuralTangent("relu3"), width=8, samples=20)

@@ -219,9 +219,13 @@ def _bar() -> Iterator[Say]:
 
         def show(done: int, total: int, what: str, share: float | None) -> None:
             _announce(say)
+            before = far.done
             far.take(done, total, what, share)
             words = ": ".join(filter(None, (far.what, far.within)))
-            bar.update(task, completed=far.done, total=far.total or None, description=words)
+            first = (
+                before == far.reused == far.done - 1
+            )  # the first estimate is shown at once, the others ten times a second
+            bar.update(task, completed=far.done, total=far.total or None, description=words, refresh=first)
 
         with reporting(show):
             yield say
