@@ -82,7 +82,7 @@ def _wrong(result: xr.Dataset) -> Iterator[str]:
     if np.min(risk) < -_CLOSE:
         yield f"risk {np.min(risk):.3g} below 0"
     absolute = any(f"{name} target" in result.attrs["problem"] for name in ("linear", "harmonic", "spectral"))
-    sampled = any(f'"{name}"' in result.attrs["arguments"] for name in ("samples", "psi2"))
+    sampled = any(f'"{name}"' in result.attrs.get("arguments", "") for name in ("samples", "psi2"))
     population = result.attrs["fidelity"] in ("limit", "exact") and not absolute and not sampled
     on_the_way = any(word in result.attrs["theorem"] for word in ("flow", "SGD")) or "converged" in result
     if population and not on_the_way and np.max(risk) > 1.0 + _SAME:

@@ -194,7 +194,7 @@ def same(left: Any, right: Any) -> bool:
 
 async def dropper(site: Site, rng: Random) -> None:
     """Drop dots and read them to the end; the same order has the same dots each time."""
-    state = {"d": rng.choice([20, 25]), "rho_max": 1.0, "draws": rng.choice([1, 2]), "seed": rng.randint(0, 2)}
+    state = {"d": rng.choice([20, 25]), "rho_max": 1.0, "draws": rng.choice([2, 3]), "seed": rng.randint(0, 2)}
     order = {"view": rng.choice(["quadratic", "mixture"]), "state": state, "fidelities": ["exact"]}
     key = json.dumps(order)
     accepted = await site.ask("POST", "/api/simulate", order)

@@ -291,3 +291,9 @@ def test_simulate_leaves_out_what_it_cannot_do_and_refuses_what_was_asked():
         *jumps, "--regime", "nn"
     )
     assert "positive" in refused("simulate", "quadratic", "--d", 12, "--width", 4, "--step-sizes", "-1")
+
+
+def test_every_regime_of_a_problem_can_be_drawn(here):
+    """Both layers of the linearisation among them, which once had no colour."""
+    run("limit", "quadratic", "--d", "9", "--rho", "0.3,0.6", "--regime", "rf,nt,joint,nn", "--plot", "all.png")
+    assert Path("all.png").stat().st_size > 1000

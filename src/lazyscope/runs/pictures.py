@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, told apart by every common form of colour vision; a marker each for print in grey.
 _BLUE, _ORANGE, _GREEN, _RED, _PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
+_SKY, _GREY = "#56B4E9", "#777777"
 LOOKS: dict[str, dict[str, Any]] = {
     "RF": {"color": _BLUE, "marker": "o"},
     "RF, isotropic weights": {"color": _BLUE, "marker": "o"},
@@ -38,7 +39,19 @@ LOOKS: dict[str, dict[str, Any]] = {
     },
     "NN": {"color": _RED, "marker": "D", "markersize": 4.5},
     "MF": {"color": _PURPLE, "marker": "v"},
+    "RF+NT": {"color": _SKY, "marker": "P"},
 }
+
+
+def look_of(label: str) -> dict[str, Any]:
+    """Return colour and marker of a regime; a regime of somebody else's package is grey.
+
+    >>> look_of("RF+NT")["marker"], look_of("mine")["color"]
+    ('P', '#777777')
+    """
+    return LOOKS.get(label, {"color": _GREY, "marker": "X"})
+
+
 FLOOR: dict[str, Any] = {"color": "#333333", "linestyle": (0, (1, 2)), "linewidth": 1.4}
 _DASHED: dict[str, Any] = {"color": "#333333", "linestyle": "--", "linewidth": 1.1}
 RATIO = "N/d"
@@ -161,7 +174,7 @@ def against_time(result: xr.Dataset) -> Figure:
         axes = figure.add_subplot()
         for label in later.regime.values.tolist():
             at = later.sel(regime=label)
-            axes.plot(at.time, at.risk, label=label, color=LOOKS[label]["color"])
+            axes.plot(at.time, at.risk, label=label, color=look_of(label)["color"])
         for label in later.regime.values.tolist() if "finite_step" in later else ():
             axes.plot(later.time, later.finite_step.sel(regime=label), **_DASHED)
         if "finite_step" in later:
@@ -209,7 +222,7 @@ def _curve(axes: Axes, result: xr.Dataset, d: int) -> None:
         return
     rows = sorted((row for row in tidy([result], d) if np.isfinite(row["rho"])), key=lambda row: float(row["rho"]))
     rho, risk = [row["rho"] for row in rows], [row["risk"] for row in rows]
-    look = LOOKS[label]
+    look = look_of(label)
     if result.attrs["fidelity"] == "limit":
         axes.plot(rho, risk, label=label, color=look["color"], marker=look["marker"] if len(rho) == 1 else "")
     else:
