@@ -291,7 +291,8 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
             options.pop(name, None)
     if path[1:] in (("harmonic",), ("spectral",)):
         nt = path[1] == "harmonic" and rng.random() < 0.3
-        options["--regime"] = "nt" if nt else "rf"
+        if "--regime" in known:  # a spectrum alone has one regime
+            options["--regime"] = "nt" if nt else "rf"
         if nt and path[0] in ("limit", "compare"):
             least = 2 * int(options.get("--d") or 30)  # the formula's own bound
             wide = ("inf", f"{least},inf") if path[0] == "limit" else ()
