@@ -55,18 +55,20 @@ def test_dots_of_a_kernel_lie_on_the_line(tiny):
     assert np.all(np.diff(panel.line) > 0.0)
 
 
-def test_the_verdict_says_which_exponent_is_wrong(tiny):
+def test_the_verdict_says_which_exponent_is_wrong_and_knows_the_errors(tiny):
     panels = tiny("cost-of-laziness").panels
-    kernel, sgd = panels["degree 2, kernel"], panels["degree 2, SGD"]
-    sharp = {"exponent_low": 0.0 * kernel.exponent, "exponent_high": kernel.exponent}
-    right = {
-        "degree 2, kernel": kernel.assign(**sharp, exponent=2.0 + 0.0 * kernel.exponent),
-        "degree 2, SGD": sgd.assign(**sharp, exponent=1.0 + 0.0 * kernel.exponent),
-    }
-    assert cost_of_laziness.verdict(right)[-1].startswith("Laziness costs a factor of about d^1.0")
-    steep = right | {"degree 2, SGD": right["degree 2, SGD"].assign(exponent=1.7 + 0.0 * kernel.exponent)}
-    said = cost_of_laziness.verdict(steep)[-1]
-    assert "degree 2, SGD: d^1.70 for d^1" in said and "laziness costs d^0.30 alone" in said
+
+    def fitted(learner, exponent, error):
+        panel = panels[f"degree 2, {learner}"]
+        known = {"exponent": exponent, "exponent_low": exponent - error, "exponent_high": exponent + error}
+        return {f"degree 2, {learner}": panel.assign({name: 0.0 * panel.exponent + at for name, at in known.items()})}
+
+    kernel = fitted("kernel", 2.0, 0.1)
+    right = cost_of_laziness.verdict(kernel | fitted("SGD", 1.0, 0.1))[-1]
+    assert right.holds and "d^(1.0 ± 0.1)" in right
+    steep = cost_of_laziness.verdict(kernel | fitted("SGD", 1.7, 0.1))[-1]
+    assert "degree 2, SGD: d^1.70 for d^1" in steep and "laziness costs d^(0.3 ± 0.1) alone" in steep
+    assert cost_of_laziness.verdict(kernel | fitted("SGD", 1.7, 2.0))[-1].holds, "an interval that says nothing"
 
 
 @pytest.mark.parametrize(

@@ -208,15 +208,17 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             open_.append(name)
     if open_:
         lines.append(f"Too few dimensions to tell one power of d from the next: {'; '.join(open_)}.")
-    gaps = []
+    gaps = list[str]()
     for degree in sorted({int(panel.attrs["degree"]) for panel in data.values()}):
         lazy, sgd = data.get(f"degree {degree}, kernel"), data.get(f"degree {degree}, SGD")
         if lazy is not None and sgd is not None:
-            gaps.append(float(lazy.exponent - sgd.exponent))
-            if not gaps[-1] >= 0.5:
-                wrong.append(f"degree {degree}: laziness costs d^{gaps[-1]:.2f} alone")
-    cost = ", ".join(f"d^{gap:.1f}" for gap in gaps)
-    told = f"Laziness costs a factor of about {cost} in samples, degree by degree; theory says d."
+            gap = float(lazy.exponent - sgd.exponent)
+            # two independent fits, each with its 95 % interval
+            error = float(np.hypot(*(0.5 * (panel.exponent_high - panel.exponent_low) for panel in (lazy, sgd))))
+            gaps.append(f"d^({gap:.1f} ± {error:.1f})")
+            if not gap + error >= 0.5:
+                wrong.append(f"degree {degree}: laziness costs {gaps[-1]} alone")
+    told = f"Laziness costs a factor of {', '.join(gaps)} in samples, degree by degree (95 %); theory says d."
     return [*lines, answer(not wrong, told, f"Not as declared: {'; '.join(wrong)}.")]
 
 
