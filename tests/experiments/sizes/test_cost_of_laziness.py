@@ -68,7 +68,9 @@ def test_the_verdict_says_which_exponent_is_wrong_and_knows_the_errors(tiny):
     assert right.holds and "d^(1.0 ± 0.1)" in right
     steep = cost_of_laziness.verdict(kernel | fitted("SGD", 1.7, 0.1))[-1]
     assert "degree 2, SGD: d^1.70 for d^1" in steep and "laziness costs d^(0.3 ± 0.1) alone" in steep
-    assert cost_of_laziness.verdict(kernel | fitted("SGD", 1.7, 2.0))[-1].holds, "an interval that says nothing"
+    blurred = cost_of_laziness.verdict(kernel | fitted("SGD", 1.7, 2.0))
+    assert any("is not decided" in line for line in blurred), "an interval that says nothing is not agreement"
+    assert not blurred[-1].holds and "no degree decides" in blurred[-1]
 
 
 @pytest.mark.parametrize(
