@@ -141,7 +141,7 @@ def some_rows(before, here, trees=None):
     measured.rows, measured.budget, measured.needed = 1600, 20.0, 130.0
     measured.losses |= cells(50, **before).losses
     for samples, error in zip((50, 200), trees or (), strict=False):
-        measured.losses[Cell("GB", 0, samples)] = list(cells(samples, GB=error).losses.values())[0]
+        measured.losses[Cell("GB", 0, samples)] = next(iter(cells(samples, GB=error).losses.values()))
     return measured
 
 
