@@ -34,8 +34,8 @@ class TooManyJobs(LazyscopeError):
 class Bounds:
     """How much a server takes on: workers at once, jobs that wait for one, and seconds.
 
-    Seconds that a job may take, that it waits for its first reader, and that its worker has to stop when it is cancelled
-    before it is killed: it takes longer to start another.
+    Seconds that a job may take, that it waits for its first reader, and that its worker has to stop when told, before
+    it is killed: to start another takes longer.
     """
 
     workers: int = max(1, min(4, os.cpu_count() or 1))
@@ -224,7 +224,7 @@ class Jobs:
             raise
 
     async def _put_back(self, worker: Worker, job: Job, useful: bool | None) -> None:
-        """Keep a worker that can go on, be it that it stops when told; kill another, and only then give its place away."""
+        """Keep a worker that can go on, or stops when told; kill another, and only then give its place away."""
         try:
             if useful is None and not self._closing:
                 useful = await worker.stop(job, self.bounds.stopping)

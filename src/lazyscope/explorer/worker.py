@@ -30,8 +30,8 @@ def compute(
 ) -> None:
     """Compute the dots of a job, and say them as they come.
 
-    A call that the library refuses is a note, and the others go on. `go_on` is called whenever progress is reported, and
-    raises to end the work.
+    A call that the library refuses is a note, and the others go on. `go_on` is called whenever progress is reported;
+    it raises to end the work.
 
     >>> said = []
     >>> small = {"d": 20, "rho_max": 1.0, "draws": 2}
