@@ -162,7 +162,6 @@ def test_one_fidelity_alone_is_refused_before_any_work():
     """A table of one column ended in "0 of 0 agree"."""
     with pytest.raises(ls.NoTheorem, match="which has simulate alone"):
         ls.compare(ls.MultiIndex(10**5, "he3"), ls.Trained("erf"), width=10**4)
-    words = "compare multi-index --regime nn --d 6 --width 2".split()
-    result = CliRunner().invoke(main, words)
+    result = CliRunner().invoke(main, ["compare", "multi-index", "--regime", "nn", "--d", "6", "--width", "2"])
     assert result.exit_code == 2
     assert "which has simulate alone" in result.stderr

@@ -65,8 +65,8 @@ def test_more_features_than_dimensions_of_the_class():
 def test_a_nearly_singular_fit_does_not_depend_on_the_units_of_its_labels(B, sigma):
     """Five odd features of one input: singular values down to 3e-5 of the largest, whose squares float32 does not have.
 
-    Labels are rounded to float32 in other units, by 6e-8 of themselves; the fit passes that on with its leverage, and the
-    risk of 20 with twice that.
+    Labels are rounded to float32 in other units, by 6e-8 of themselves; the fit passes that on with its leverage on new
+    inputs, which is 20 in the square.
     """
     one, other = (ls.simulate(ls.QuadraticTarget([b]), ls.RandomFeatures(sigma), width=5, samples=40) for b in (1.3, B))
     assert float(other.risk) == pytest.approx(float(one.risk), rel=1e-5)

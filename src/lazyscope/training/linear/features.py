@@ -2,9 +2,9 @@
 
     a = (ΦᵀΦ)⁻¹Φᵀy,   Φ = σ(XWᵀ) − λ₀,   n samples in blocks,
 
-memory O(N²) whatever n, 2ndN + nN² flops in float32. σ is centred and there is no offset, as in the theorem. Few samples
-of few features are fitted in float64 and without normal equations, which square the condition number of Φ: features of
-one input are nearly parallel, and float32 would leave three digits.
+memory O(N²) whatever n, 2ndN + nN² flops in float32. σ is centred and there is no offset, as in the theorem. Few
+features of few samples are fitted in float64 and without normal equations, which square the condition number of Φ:
+features of one input are nearly parallel, and float32 would leave no digit.
 """
 
 from __future__ import annotations
