@@ -312,6 +312,10 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
             options.pop("--weights", None)
             if "--activation" not in known:
                 options.pop("--activation")
+    if path[0] == "flow" and "--step-size" not in options:
+        options.pop("--batch", None)
+    if path[0] == "flow" and "nn" not in options.get("--regime", "nn"):
+        options.pop("--second-layer", None)
     if path[0] == "flow" and "--step-size" in options:
         options["--regime"] = some(rng, "nt", "nn")
         for name in ("--alpha", "--init"):
@@ -342,9 +346,14 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
             options["--activation"] = pick(rng, "relu", "tanh", "erf")
     if path == ("explore",):
         options["--no-browser"] = None
+        for name in ("--port", "--host") if "--export" in options else ("--force",):
+            options.pop(name, None)
         if "--export" not in options:
             options["--port"] = made(rng, known["--port"])  # no port that could be listened on
-    if path == ("figure",) and "--list" not in options:
+    if path == ("figure",) and "--list" in options:
+        options.clear()
+        options["--list"] = None
+    elif path == ("figure",):
         written.arguments = [pick(rng, "fig9", "coupling")]
         options["--width"] = "3"  # coupling has none: never the minutes of a figure
     if path == ("bench",):

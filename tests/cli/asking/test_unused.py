@@ -7,6 +7,9 @@ from lazyscope.cli import main
 from lazyscope.cli.asking import declared
 
 IGNORED = [
+    ("figure --list --preset quick", "--preset", "Got --list instead"),
+    ("explore --export page.html --port 8765", "--port", "Got --export instead"),
+    ("explore --port 99999 --force", "--force", "or add --export"),
     ("limit multi-index --rho 0.5 --samples nonsense", "--samples", "RF, NT, which take --rho"),
     ("limit multi-index --rho 0.5 --ridge 3", "--ridge", "or add --method ridge"),
     ("simulate multi-index --d 8 --width 2 --samples 40 --ridge 3", "--ridge", "or add --method ridge"),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import click
 
-from lazyscope.cli.asking.declared import Question, flag
 from lazyscope.errors import InvalidParameter
-from lazyscope.evidence.claim import Claim
-from lazyscope.evidence.run import Run
+
+if TYPE_CHECKING:  # `lazyscope explore` asks here too, and starts without them
+    from lazyscope.cli.asking.declared import Question
+    from lazyscope.evidence.claim import Claim
+    from lazyscope.evidence.run import Run
 
 
 def refuse(
@@ -20,15 +23,18 @@ def refuse(
     Of the `optional` options of a command, those in `takes` are used. `got` says what was asked for, and `elsewhere`
     what would take an option.
     """
-    context, used = click.get_current_context(), {*takes}
-    for name in optional:
-        if name not in used and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+    context, unused = click.get_current_context(), {*optional} - {*takes}
+    for option in context.command.params:
+        name = option.name or ""
+        if name in unused and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
             advice = f"Leave it out{elsewhere(name)}."
-            raise InvalidParameter.of(owner, flag(name), "go with something that takes it", got, advice)
+            raise InvalidParameter.of(owner, option.opts[0], "go with something that takes it", got, advice)
 
 
 def check(question: Question, runs: Iterable[Run]) -> None:
     """Refuse options of other regimes, methods and theorems than those that were chosen."""
+    from lazyscope.cli.asking.declared import flag
+
     runs = list(runs)
     takes = {name for run in runs for name in _taken(run.claim)} | {option.name for option in question.kind.options}
     chosen = [f"{run.regime.label}{f' by --method {run.method}' * (run.method is not None)}" for run in runs]
