@@ -280,6 +280,8 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         if "nn" in options.get("--regime", "") and path[0] == "limit":
             name = pick(rng, "erf", "erf2", "square")
             options |= {"--activation": name, "--link": f"committee-{name}", "--width": pick(rng, "1", "2,3")}
+        if rng.random() < 0.8:  # else whatever is written, most of which nothing takes
+            _for_one_theorem(options, path[0] == "limit")
     if path in (("simulate", "parity"), ("simulate", "monomial")):
         options["--width"] = pick(rng, "2", "4,8", "6")
         options["--regime"] = some(rng, "nt", "quadratic", "randomized", "nn")
@@ -360,6 +362,21 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         options["--list"] = None
     if path[0] == "sweep" and path[1] != "run":
         written.arguments = [pick(rng, "store.sqlite", "store.sqlite", "missing.sqlite", "mine.csv")]
+
+
+def _for_one_theorem(options: dict[str, str | None], limit: bool) -> None:
+    """Leave out the sizes of `multi-index` that belong to other theorems than the one of its regime and method."""
+    if not limit and "--method" not in options:
+        options.pop("--ridge", None)
+    if not limit:
+        return
+    regimes = {*(options.get("--regime") or "rf").split(",")}
+    takes = {"--width", "--times", "--step-size"} if "nn" in regimes else set()
+    takes |= {"--rho"} if regimes - {"nn"} else set()
+    if "--method" in options:
+        takes = {"--width", "--samples", "--ridge"}
+    for name in {"--rho", "--width", "--samples", "--ridge", "--times", "--step-size"} - takes:
+        options.pop(name, None)
 
 
 def _spoil(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:

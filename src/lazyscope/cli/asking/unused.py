@@ -43,8 +43,9 @@ def check(question: Question, runs: Iterable[Run]) -> None:
     got = f"{', '.join(some)}, which take{'s' * (len(some) == 1)} {sizes},"
 
     def elsewhere(name: str) -> str:
-        methods = sorted({claim.method for claim in question.claims if claim.method and name in _taken(claim)})
-        known = {run.method for run in runs} & {*methods}
+        here = [claim for claim in question.claims if any(isinstance(run.regime, claim.regime) for run in runs)]
+        methods = sorted({claim.method for claim in here if claim.method and name in _taken(claim)})
+        known = name == "method" or {run.method for run in runs} & {*methods}
         return f", or add --method {' or '.join(methods)}" if methods and not known else ""
 
     optional = [*question.arguments, *question.regime_options, *question.protocol_options, "method"]
