@@ -366,8 +366,6 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
 
 def _for_one_theorem(options: dict[str, str | None], limit: bool) -> None:
     """Leave out the sizes of `multi-index` that belong to other theorems than the one of its regime and method."""
-    if not limit and "--method" not in options:
-        options.pop("--ridge", None)
     if not limit:
         return
     regimes = {*(options.get("--regime") or "rf").split(",")}
