@@ -6,6 +6,7 @@ import re
 import signal
 import sqlite3
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -95,6 +96,17 @@ def test_ctrl_c_is_one_line_and_the_same_command_goes_on(here, plan_file, lazysc
     code, out, err = run("run", plan)
     assert (code, err) == (0, "")
     assert f"{96 - int(told[1])} computed, {told[1]} had a result already" in out
+
+
+@pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM])
+def test_what_is_cleaned_up_after_a_killed_driver_is_not_told(here, plan_file, lazyscope, sign):
+    """The process that cleans up warned of leaked folders and semaphores, which nobody can do anything about."""
+    driver = lazyscope("run", plan_file(), "--workers", 2)
+    wait_for(lambda: done(here / "plan.sqlite") >= 1, driver)
+    driver.send_signal(sign)
+    assert driver.communicate(timeout=120) == ("", "")  # their end is that of all who could say something
+    if Path("/dev/shm").is_dir():
+        assert not list(Path("/dev/shm").glob(f"*_{driver.pid}_*"))
 
 
 def test_ctrl_c_in_a_single_process(here, plan_file, lazyscope):
