@@ -23,6 +23,7 @@ from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.estimators.base import Array, NeuronsOnRows, blocks, generator, input_scale, sample_weights
 from lazyscope.estimators.labels import ProbabilityMixin, signs
 from lazyscope.estimators.matched import MatchedPairs
+from lazyscope.estimators.networks.both_layers import shares_can_be_equal
 from lazyscope.estimators.targets import TargetsMixin
 from lazyscope.estimators.taylor_descent import Descent, Inputs, common_best, descend
 from lazyscope.numerics.blas import threads_for
@@ -189,7 +190,7 @@ def _splits(n: int, labels: Any, seed: int, owner: str) -> list[tuple[Any, Any]]
 
     Every fifth has the same share of every class where that can be.
     """
-    scarce = labels is None or min(np.unique(labels, return_counts=True)[1]) < 2
+    scarce = labels is None or not shares_can_be_equal(labels, -(-n // _FIFTHS))
     if 2 * _FIFTHS <= n < _FEW and (scarce or min(np.unique(labels, return_counts=True)[1]) >= _FIFTHS):
         kind = KFold if scarce else StratifiedKFold
         return list(kind(_FIFTHS, shuffle=True, random_state=seed % 2**31).split(np.arange(n), labels))
