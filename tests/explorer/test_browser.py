@@ -270,9 +270,10 @@ CONTRAST = """() => {
   const low = [];
   const some = 'h1, h2, p, a, button, label, legend, summary, li, output, option, span, select, input[type=number]';
   for (const e of document.querySelectorAll(some)) {
-    if (!e.offsetParent || !(e.value ?? e.textContent).trim()) continue;
+    const text = e.matches('input, select') ? e.value : e.textContent;
+    if (!e.offsetParent || !text.trim()) continue;
     const found = ratio(light(parts(getComputedStyle(e).color)), light(behind(e)));
-    if (found < 4.5) low.push([e.textContent.trim().slice(0, 30), found]);
+    if (found < 4.5) low.push([text.trim().slice(0, 30), found]);
   }
   const style = getComputedStyle(document.documentElement);
   const paper = light(parts(getComputedStyle(document.body).backgroundColor));

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, lru_cache, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 import numpy as np
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from lazyscope.evidence.claim import Claim
     from lazyscope.evidence.run import Run
+
+P = ParamSpec("P")
 
 Variable = tuple[tuple[str, ...], Any]
 """Names of the axes, and values."""
@@ -309,3 +312,24 @@ def _json(arguments: Mapping[str, Any]) -> str:
         return json.dumps(arguments, allow_nan=False)
     except (TypeError, ValueError):
         return json.dumps({name: jsonable(value) for name, value in arguments.items()})
+
+
+def with_arguments(verb: Callable[P, xr.Dataset]) -> Callable[P, xr.Dataset]:
+    """Have a function of a problem and a regime write its other arguments into its results, as `dataset` does.
+
+    >>> import lazyscope as ls
+    >>> result = ls.flow(ls.QuadraticTarget([1.0]), ls.NeuralTangent(), width=1, times=[1.0])
+    >>> [json.loads(result.attrs["arguments"])[name] for name in ("width", "times", "seed")]
+    [1, [1.0], 0]
+    """
+    signature = inspect.signature(verb)
+
+    @wraps(verb)
+    def call(*arguments: P.args, **named: P.kwargs) -> xr.Dataset:
+        result = verb(*arguments, **named)
+        given = signature.bind(*arguments, **named)
+        given.apply_defaults()
+        told = {name: value for name, value in given.arguments.items() if name not in ("problem", "regime")}
+        return result.assign_attrs(arguments=_json(told))
+
+    return call
