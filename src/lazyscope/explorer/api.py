@@ -41,10 +41,11 @@ from lazyscope.explorer.loading import load
 from lazyscope.explorer.schemas import Accepted, Answer, Cancelled, DotsAnswer, Problem, Record, TableRecord, ViewList
 from lazyscope.explorer.stream import EventStream
 from lazyscope.explorer.tables.process import Reader
-from lazyscope.explorer.tables.shelf import SHELF, here
+from lazyscope.explorer.tables.shelf import EXAMPLES, PATTERN, SHELF, here
 from lazyscope.explorer.views import VIEWS
 from lazyscope.explorer.views.base import Drawn, State, View
 from lazyscope.explorer.views.calls import Plan
+from lazyscope.explorer.views.lazy import LEVELS
 
 T = TypeVar("T")
 
@@ -303,6 +304,13 @@ def _known(request: Request, name: str) -> Job:
 # -- errors --------------------------------------------------------------------------------------------------
 
 
+_IN_WORDS = {
+    LEVELS: "it must be 2 to 12 numbers from -99 to 99 with commas between, such as 0,0.5,2",
+    PATTERN: f"it must be {', '.join(EXAMPLES)}, or the name that a file has here once it was brought",
+}
+"""What a text must be whose pattern nobody wants to read."""
+
+
 async def _refuse(request: Request, error: Exception) -> JSONResponse:
     """Say in one line what must hold, as the library does."""
     if isinstance(error, TooManyJobs):
@@ -312,7 +320,8 @@ async def _refuse(request: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]) or "body"
     got = repr(first.get("input"))[:60]
-    return JSONResponse({"error": f"The {where} parameter: {first['msg']}. Got {got} instead."}, 422)
+    must = _IN_WORDS.get(first.get("ctx", {}).get("pattern"), first["msg"])
+    return JSONResponse({"error": f"The {where} parameter: {must}. Got {got} instead."}, 422)
 
 
 async def _fail(request: Request, error: Exception) -> JSONResponse:
