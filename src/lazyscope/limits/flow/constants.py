@@ -52,5 +52,6 @@ HALVED = 64  # largest triangle that is inverted as a whole, and not by halves
 
 # Rounding.
 WORST_CONDITION = 1e8  # of WWᵀ in the 1-norm: its inverse keeps eight digits
+WORST_MODES = 1e8  # condition number of the eigenvectors by which u is found on a panel: eight digits are left
 LEARNED = 1e-15  # share of a direction that is not learned, below which it counts as learned
 FIXED_POINT_SWEEPS, FIXED_POINT = 200, 1e-11  # of the fixed point of typical weights: sweeps, and its last step
