@@ -86,7 +86,7 @@ class _Walker:
     def __init__(self, start: Start, K: Riccati | None, tolerance: float) -> None:
         self.start, self.K, self.tolerance, self.evaluations = start, K, tolerance, 0
         many, coarse = constants.MANY_DIMENSIONS, constants.COARSE_TOLERANCE
-        self.stride = constants.POINTS if start.b.size >= many and tolerance >= coarse else 0
+        self.stride = constants.STRIDE if start.b.size >= many and tolerance >= coarse else 0
 
     def walk(self, until: float) -> Iterator[Panel]:
         """Yield panels from t = 0 to at least `until`."""
@@ -131,14 +131,9 @@ class _Walker:
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
                 panel = work.solve()
-                self.stride = _coarser(work.stride) if work.spare else work.stride
+                self.stride = min(2 * work.stride, constants.STRIDE) if work.spare else work.stride
                 return panel, panel.error
         except (FloatingPointError, np.linalg.LinAlgError, NotConverged):
             return None, work.tail
         finally:
             self.evaluations += work.evaluations
-
-
-def _coarser(stride: int) -> int:
-    """Return the next larger distance of points at which K is computed; the largest is for the start alone."""
-    return stride if stride > constants.STRIDE else min(2 * stride, constants.STRIDE)

@@ -9,10 +9,10 @@ the last by a conservation law (for small a, the equation for ȧ itself). The de
 
 The guess is the solution for typical weights (`typical`, the spectrum in groups), with Tr K, ⟨B, K⟩ and ‖K‖² each
 as if λ were shifted a little, to first order, by what varies slowly. In many dimensions these shifts hardly depend on
-the path, and are some percent: then K is computed at every fourth point only (until something is learned, at the end
-of the panel only), the shifts are interpolated, and the guess is solved again. Where this leaves more than the
-tolerance, K is computed at every other point, or at all of them; and where that is not enough either, Newton's method
-takes the true K, of which one or two sweeps are needed. What its last step changes is added to first order.
+the path, and are some percent: then K is computed at every fourth point only, the shifts are interpolated, and the
+guess is solved again. Where this leaves more than the tolerance, K is computed at every other point, or at all of them;
+and where that is not enough either, Newton's method takes the true K, of which one or two sweeps are needed. What its
+last step changes is added to first order.
 """
 
 from __future__ import annotations
@@ -52,11 +52,6 @@ class _Slopes:
     by_u: FloatArray  # points × groups
     by_u_u: FloatArray  # groups × points × points: by_u at the one, u at the other
     response: FloatArray  # groups × points × points: how u answers to its source
-
-
-def finer(stride: int) -> int:
-    """Return the next smaller distance of points at which K is computed: 12, 4, 2, 1. Points of the larger one stay."""
-    return constants.STRIDE if stride > constants.STRIDE else stride // 2
 
 
 class Newton:
@@ -151,8 +146,6 @@ class Newton:
         They were found on a path that then changes by what they have changed: they are off by about the product.
         """
         kept: dict[int, tuple[FloatArray, FloatArray]] = {}
-        if float(usual.unlearned[-1].min()) < 0.5:  # K at the end says little of a direction that is learned before
-            self.stride = min(self.stride, constants.STRIDE)
         for _ in range(constants.ROUNDS):
             few = np.arange(self.stride, self.t.size, self.stride)
             path = self._path(self.start.b, self.first.u)
@@ -183,7 +176,7 @@ class Newton:
             elif self.stride == 1:
                 return None
             else:
-                self.stride = finer(self.stride)
+                self.stride //= 2
         return None
 
     def _tail(self, risk: FloatArray) -> float:
