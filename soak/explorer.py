@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from random import Random
 from typing import IO
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import numpy as np
 import psutil
@@ -44,6 +44,7 @@ def attack(tally: Tally, rng: np.random.Generator, deadline: Deadline) -> None:
         ended(tally, process, signal.SIGINT, "after the crowd")
         errors.seek(0)
         said = errors.read()
+        tally.findings[:0] = traces(said)  # before all else: they say why a request failed
         tally.check("Traceback" not in said, f"the server said: {said[-2000:]}")
     ends = Random(seed + 1)
     for sign in ENDS:
@@ -69,6 +70,11 @@ def server() -> Iterator[tuple[subprocess.Popen[str], str, IO[str]]]:
                 worker.kill()
 
 
+def traces(said: str) -> list[str]:
+    """Return the ends of the first tracebacks of a server's standard error."""
+    return [f"the server's traceback: …{part[-1500:]}" for part in said.split("Traceback (most recent")[1:6]]
+
+
 def workers(number: int) -> list[psutil.Process]:
     """Return the workers of a server, dead or alive: they are named after it."""
     return [
@@ -80,11 +86,24 @@ def workers(number: int) -> list[psutil.Process]:
     ]
 
 
+def at_hand(process: psutil.Process) -> int:
+    """Return how many workers a server has now. Its other child, the one that reads tables, is none of them."""
+    number = 0
+    for child in process.children():
+        with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
+            number += child.cmdline()[-2:] == ["lazyscope.explorer.worker", str(process.pid)]
+    return number
+
+
 # -- one server, many clients --------------------------------------------------------------------------------
 
 
 async def crowded(tally: Tally, process: psutil.Process, address: str, rng: Random, deadline: Deadline) -> None:
-    """Fill what the server remembers, then measure it before and after a thousand cancelled jobs and all the rest."""
+    """Fill what the server remembers, then measure it before and after a thousand cancelled jobs and all the rest.
+
+    Code that is compiled or loaded when it is first used stays: a compiler's memory is not what is measured here, so
+    that every choice of every view is made once before.
+    """
     where = urlsplit(address)
     site = web.Site(str(where.hostname), int(where.port or 0), tally)
     watch = asyncio.create_task(watched(process))
@@ -94,6 +113,7 @@ async def crowded(tally: Tally, process: psutil.Process, address: str, rng: Rand
     def filled() -> bool:
         return not first or all(len(known) > _REMEMBERED for known in site.answers.values())
 
+    await every_choice_once(site)
     await crowd(site, rng, filled)
     await every_worker_once(site, process)
     alone, before, known = process.memory_info().rss, memory(process), remembered(site)
@@ -131,6 +151,16 @@ async def crowd(site: web.Site, rng: Random, done: Callable[[], bool]) -> None:
     )
 
 
+async def every_choice_once(site: web.Site) -> None:
+    """Ask every view for its lines, with each value of each of its choices, one after another."""
+    for name, view in VIEWS.items():
+        for control in view.record().controls:
+            values = ["diabetes", "breast_cancer"] if control.kind == "file" else control.choices or []
+            for value in values:
+                query = urlencode({control.name: value})
+                web.judge_lines(site, name, query, await site.ask("GET", f"/api/limit/{name}?{query}"))
+
+
 async def every_worker_once(site: web.Site, process: psutil.Process) -> None:
     """Let as many jobs run at once as there may be workers, so that all of them are there and have computed."""
     order = {"view": "quadratic", "state": {"d": 30, "rho_max": 1.0, "draws": 2}, "fidelities": ["exact"]}
@@ -146,10 +176,10 @@ async def quiet(site: web.Site, process: psutil.Process) -> None:
         status, body = await site.ask("POST", "/api/simulate", web.LONG)
         if status == 202:
             await site.ask("DELETE", web.strictly(body)["cancel"])
-            if len(process.children()) <= Bounds().workers:
+            if at_hand(process) <= Bounds().workers:
                 return
         await asyncio.sleep(0.1)
-    site.tally.check(False, f"a minute after the last client: {len(process.children())} workers, new job: {status}")
+    site.tally.check(False, f"a minute after the last client: {at_hand(process)} workers, new job: {status}")
 
 
 async def watched(process: psutil.Process) -> int:
@@ -157,7 +187,7 @@ async def watched(process: psutil.Process) -> int:
     most = 0
     with contextlib.suppress(asyncio.CancelledError, psutil.NoSuchProcess):
         while True:
-            most = max(most, len(process.children()))
+            most = max(most, at_hand(process))
             await asyncio.sleep(0.05)
     return most
 
@@ -169,7 +199,7 @@ async def stopped(watch: asyncio.Task[int]) -> int:
 
 
 def memory(process: psutil.Process) -> int:
-    """Return the bytes of a server and its workers."""
+    """Return the bytes of a server, its workers and the process that reads tables."""
     total = 0
     for one in (process, *process.children()):
         with contextlib.suppress(psutil.NoSuchProcess):

@@ -280,6 +280,8 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         if "nn" in options.get("--regime", "") and path[0] == "limit":
             name = pick(rng, "erf", "erf2", "square")
             options |= {"--activation": name, "--link": f"committee-{name}", "--width": pick(rng, "1", "2,3")}
+        if rng.random() < 0.8:  # else whatever is written, most of which nothing takes
+            _for_one_theorem(options, path[0] == "limit")
     if path in (("simulate", "parity"), ("simulate", "monomial")):
         options["--width"] = pick(rng, "2", "4,8", "6")
         options["--regime"] = some(rng, "nt", "quadratic", "randomized", "nn")
@@ -312,6 +314,10 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
             options.pop("--weights", None)
             if "--activation" not in known:
                 options.pop("--activation")
+    if path[0] == "flow" and "--step-size" not in options:
+        options.pop("--batch", None)
+    if path[0] == "flow" and "nn" not in options.get("--regime", "nn"):
+        options.pop("--second-layer", None)
     if path[0] == "flow" and "--step-size" in options:
         options["--regime"] = some(rng, "nt", "nn")
         for name in ("--alpha", "--init"):
@@ -342,15 +348,33 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
             options["--activation"] = pick(rng, "relu", "tanh", "erf")
     if path == ("explore",):
         options["--no-browser"] = None
+        for name in ("--port", "--host") if "--export" in options else ("--force",):
+            options.pop(name, None)
         if "--export" not in options:
             options["--port"] = made(rng, known["--port"])  # no port that could be listened on
-    if path == ("figure",) and "--list" not in options:
+    if path == ("figure",) and "--list" in options:
+        options.clear()
+        options["--list"] = None
+    elif path == ("figure",):
         written.arguments = [pick(rng, "fig9", "coupling")]
         options["--width"] = "3"  # coupling has none: never the minutes of a figure
     if path == ("bench",):
         options["--list"] = None
     if path[0] == "sweep" and path[1] != "run":
         written.arguments = [pick(rng, "store.sqlite", "store.sqlite", "missing.sqlite", "mine.csv")]
+
+
+def _for_one_theorem(options: dict[str, str | None], limit: bool) -> None:
+    """Leave out the sizes of `multi-index` that belong to other theorems than the one of its regime and method."""
+    if not limit:
+        return
+    regimes = {*(options.get("--regime") or "rf").split(",")}
+    takes = {"--width", "--times", "--step-size"} if "nn" in regimes else set()
+    takes |= {"--rho"} if regimes - {"nn"} else set()
+    if "--method" in options:
+        takes = {"--width", "--samples", "--ridge"}
+    for name in {"--rho", "--width", "--samples", "--ridge", "--times", "--step-size"} - takes:
+        options.pop(name, None)
 
 
 def _spoil(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:

@@ -90,7 +90,7 @@ def test_force_replaces_and_the_longest_name_can_be_written(here):
         ("limit", "mixture", "--d", "6", "--regime", "bayes"),
         ("limit", "linear", "--psi1", "2"),
         ("limit", "linear", "--psi1", "2", "--ridge", "optimal"),
-        ("simulate", "linear", "--d", "5", "--width", "3", "--regime", "mf", "--ridge", "1,2"),
+        ("simulate", "linear", "--d", "5", "--width", "3", "--regime", "mf"),
         ("compare", "linear", "--d", "5", "--width", "3"),
         ("simulate", "parity", "--d", "5", "--width", "4"),
     ],

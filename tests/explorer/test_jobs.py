@@ -77,18 +77,58 @@ def test_dots_are_the_librarys_numbers_bit_for_bit():
     run(scenario)
 
 
-def test_cancelling_frees_the_worker():
+async def no_errands(jobs):
+    while jobs._errands:
+        await asyncio.sleep(0.01)
+
+
+def test_a_cancelled_job_leaves_its_worker_to_the_next():
     async def scenario(jobs):
         job, reader, pid = await at_work(jobs, LONG)
-        assert jobs.cancel(job)
-        assert (await reader)[-1] == ("error", {"error": "Cancelled."})
-        while alive(pid):
-            await asyncio.sleep(0.01)
-        assert not jobs.busy
-        assert not jobs.cancel(job)
+        for _ in range(3):  # in the middle of a computation
+            assert jobs.cancel(job)
+            assert not jobs.cancel(job)
+            assert (await reader)[-1] == ("error", {"error": "Cancelled."})
+            await no_errands(jobs)
+            assert not jobs.busy
+            assert [worker.process.pid for worker in jobs.idle] == [pid]
+            job, reader, again = await at_work(jobs, LONG)
+            assert again == pid
+        jobs.cancel(job)
+        said = await listened(jobs, jobs.submit(SHORT))
+        assert said[-1][0] == "done"
+        assert sum(event == "dots" for event, _ in said) == 15  # none of the job before
+
+    run(scenario, stopping=60.0)
+
+
+def test_a_job_that_is_cancelled_while_its_worker_starts_does_not_make_it_start_again():
+    async def scenario(jobs):
+        processes = set()
+        for _ in range(20):
+            job = jobs.submit(LONG)
+            while job.name not in jobs.busy:
+                await asyncio.sleep(0)
+            processes.add(jobs.busy[job.name].process.pid)
+            jobs.cancel(job)
+            await no_errands(jobs)
+        assert len(processes) == 1
         assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
 
-    run(scenario)
+    run(scenario, stopping=60.0)
+
+
+def test_a_worker_that_does_not_stop_is_killed():
+    async def scenario(jobs):
+        job, reader, pid = await at_work(jobs, LONG)
+        os.kill(pid, signal.SIGSTOP)
+        assert jobs.cancel(job)
+        assert (await reader)[-1] == ("error", {"error": "Cancelled."})
+        await no_errands(jobs)
+        assert not alive(pid)
+        assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
+
+    run(scenario, stopping=0.2)
 
 
 def test_a_job_ends_when_its_reader_leaves_or_none_comes():
@@ -100,9 +140,10 @@ def test_a_job_ends_when_its_reader_leaves_or_none_comes():
         unread = jobs.submit(LONG)
         await asyncio.wait([unread.task], timeout=60.0)
         assert unread.said[-1] == ("error", {"error": "Cancelled."})
-        assert not alive(pid)
+        await no_errands(jobs)
+        assert [worker.process.pid for worker in jobs.idle] == [pid]
 
-    run(scenario, patience=0.5)
+    run(scenario, patience=0.5, stopping=60.0)
 
 
 def test_a_killed_worker_is_an_error_and_the_next_job_has_another():
@@ -167,9 +208,8 @@ def test_there_are_never_more_workers_than_allowed(monkeypatch):
             for job in accepted:
                 jobs.cancel(job)
             await asyncio.wait([job.task for job in accepted])
-        while jobs._errands:
-            await asyncio.sleep(0.01)
-        assert len(jobs.idle) <= 1  # one for the next job, not one for each that was cancelled
+        await no_errands(jobs)
+        assert len(jobs.idle) <= 2  # not one for each that was cancelled
         assert sum(process.returncode is None for process in processes) == len(jobs.idle)
         assert (await listened(jobs, jobs.submit(SHORT)))[-1][0] == "done"
 
@@ -184,8 +224,7 @@ def test_a_cancelled_job_that_is_forgotten_leaves_no_memory_behind(turns):
         for _ in range(turns):
             await asyncio.sleep(0)
         jobs.cancel(job)
-        while jobs._errands:
-            await asyncio.sleep(0.01)
+        await no_errands(jobs)
         kept = weakref.ref(job)
         jobs.jobs.clear()
         del job
@@ -249,7 +288,7 @@ def test_a_worker_ends_with_its_server_even_where_its_input_does_not(pipes, at_w
         worker = int(server.stdout.readline())
         os.close(stdout)
         if at_work:
-            os.write(orders, json.dumps(LONG).encode() + b"\n")
+            os.write(orders, json.dumps({"job": "one", **LONG}).encode() + b"\n")
             assert os.read(reader, 10)
         if sys.platform != "linux":
             os.close(orders)  # all that tells a worker there

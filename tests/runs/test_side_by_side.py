@@ -156,3 +156,12 @@ def test_every_command_that_is_listed_has_an_answer(word):
     args = ["compare", word, "--d=6", "--width=4", "--samples=2000", "--draws=2"]
     result = CliRunner().invoke(main, args)
     assert result.exit_code == 0, result.output
+
+
+def test_one_fidelity_alone_is_refused_before_any_work():
+    """A table of one column ended in "0 of 0 agree"."""
+    with pytest.raises(ls.NoTheorem, match="which has simulate alone"):
+        ls.compare(ls.MultiIndex(10**5, "he3"), ls.Trained("erf"), width=10**4)
+    result = CliRunner().invoke(main, ["compare", "multi-index", "--regime", "nn", "--d", "6", "--width", "2"])
+    assert result.exit_code == 2
+    assert "which has simulate alone" in result.stderr

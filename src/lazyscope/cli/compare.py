@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from lazyscope import files
 from lazyscope.cli import output
-from lazyscope.cli.asking import declared, effort
+from lazyscope.cli.asking import declared, effort, unused
 from lazyscope.cli.asking.declared import Question
 from lazyscope.cli.terminal import console, progress_bar, size, table, with_error
 from lazyscope.cli.verbs import Problems, check_picture, runs_of
@@ -29,11 +31,11 @@ _COLUMNS = ("limit", "exact", "exact_stderr", "simulate", "simulate_stderr", "di
 
 def _run(question: Question, options: dict[str, Any]) -> None:
     wanted = output.Wanted.of(question.owner, options)
-    words, _ = declared.words_of(question, options)
+    words, named = declared.words_of(question, options)
     makers = declared.regimes_of(question, words, options)
     problem = declared.problem_of(question.owner, question.kind, options)
     if question.columns and isinstance(problem, SizedProblem) and options.get("method") is None:
-        _of_three(question, wanted, problem, makers, options)
+        _of_three(question, wanted, problem, makers if named else _in_two(problem, makers), options)
     else:
         _with_limits(question, wanted, problem, makers, options)
 
@@ -43,6 +45,7 @@ def _with_limits(question: Question, wanted: output.Wanted, problem: Problem, ma
     if len(makers) > 1:
         raise InvalidParameter.of(question.owner, "--regime", "name one regime", ",".join(makers))
     ((word, (run, scalar)),) = runs_of(question, problem, makers, True, options)[0].items()
+    unused.check(question, [run])
     check_picture(question, wanted, [run], question.columns)
     effort.of([(word, run)], options["draws"]).check(question.owner, _FEWER)
     sizes: Any = {name: values[0] if name in scalar else list(values) for name, values in run.sizes.items()}
@@ -65,6 +68,7 @@ def _of_three(question: Question, wanted: output.Wanted, problem: SizedProblem, 
             with suppress(NoTheorem):
                 asked, _ = runs_of(replace(question, verb=verb), problem, {word: maker}, True, options)
                 runs.append((word, asked[word][0]))
+    unused.check(question, [run for _, run in runs])
     effort.of(runs, options["draws"]).check(question.owner, _FEWER)
     protocols: Any = {
         word: run.protocol or (run.claim.protocol and run.claim.protocol.paper(problem, run.regime))
@@ -82,6 +86,18 @@ def _of_three(question: Question, wanted: output.Wanted, problem: SizedProblem, 
         lambda command: _document(result, command, str(problem)),
         lambda: _show(result, str(problem)),
     )
+
+
+def _in_two(problem: Problem, makers: Any) -> dict[str, Any]:
+    """Return the regimes that two fidelities serve; nobody has named the others."""
+    kept: dict[str, Any] = {}
+    for word, maker in makers.items():
+        try:
+            side_by_side.check_two(problem, maker())
+            kept[word] = maker
+        except NoTheorem as error:
+            click.echo(f"lazyscope: note: {word} is left out. {error}", err=True)
+    return kept or dict(makers)
 
 
 def _rows(result: xr.Dataset) -> list[dict[str, Any]]:
@@ -147,6 +163,9 @@ def _covered(row: dict[str, Any]) -> bool:
 def _verdict(rows: list[dict[str, Any]]) -> str:
     """Count what agrees, what does not, and what is no test of it: a difference that short training may have made."""
     compared = [row for row in rows if row["z"] is not None]
+    if not compared:
+        there = [name for name in ("limit", "exact", "simulate") if any(row[name] is not None for row in rows)]
+        return f"Nothing to compare: exact and simulate are, and of the three there is {' and '.join(there)} alone."
     far_off = [row for row in compared if row["z"] > _WITHIN]
     covered = [row for row in compared if _covered(row)]
     said = f"{len(compared) - len(far_off) - len(covered)} of {len(compared)} agree within {_WITHIN:g} standard errors."

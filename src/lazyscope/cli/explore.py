@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from lazyscope.cli.asking import unused
 from lazyscope.cli.output import FORCE
 
 
@@ -24,6 +25,9 @@ def explore(port: int | None, host: str, no_browser: bool, export: Path | None, 
 
     Nothing leaves this machine. Ctrl-C ends it.
     """
+    elsewhere = {"port": "", "host": "", "force": ", or add --export"}
+    takes, got = (("force",), "--export") if export is not None else (("port", "host"), "no --export")
+    unused.refuse("lazyscope explore", takes, elsewhere, got, elsewhere.__getitem__)
     if export is None:
         from lazyscope.explorer.server import serve
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
+from lazyscope.cli.asking import unused
 from lazyscope.errors import InvalidParameter
 
 _OWNER = "lazyscope figure"
@@ -54,6 +55,7 @@ def figure(
     from lazyscope import experiments
 
     if names:
+        unused.refuse(_OWNER, (), ("preset", "width", "workers", "folder", "fresh", "out", "force"), "--list")
         for known, entry in experiments.load_all().items():
             costs = (f"{word}: {size.cost}" for word, size in entry.presets.items())
             click.echo(f"{known:19} {entry.title}\n{'':19} {'; '.join(costs)}")

@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from lazyscope.cli import output
-from lazyscope.cli.asking import declared, effort, grammar
+from lazyscope.cli.asking import declared, effort, grammar, unused
 from lazyscope.cli.terminal import console, progress_bar, size, table, with_error
 from lazyscope.errors import InvalidParameter
 from lazyscope.limits.flow import curve
@@ -68,6 +68,10 @@ def _run(options: dict[str, Any]) -> None:
     owner = "lazyscope flow quadratic"
     wanted = output.Wanted.of(owner, options)
     regimes, times = _regimes(owner, options), _times(owner, options)
+    takes = ["batch"] * (options["step_size"] is not None) + ["second_layer"] * ("nn" in regimes)
+    words = {"batch": ", or add --step-size", "second_layer": ", or add nn to --regime"}
+    got = f"{','.join(regimes)}{' without --step-size' * (options['step_size'] is None)}"
+    unused.refuse(owner, takes, words, got, words.__getitem__)
     if wanted.plot is not None:
         pictures.check_times(times)
     problem: Any = declared.problem_of(owner, QuadraticTarget, options)

@@ -10,7 +10,7 @@ import click
 
 from lazyscope.checks import whole_number
 from lazyscope.cli import output
-from lazyscope.cli.asking import declared, effort
+from lazyscope.cli.asking import declared, effort, unused
 from lazyscope.cli.asking.declared import Question, Verb
 from lazyscope.cli.terminal import progress_bar
 from lazyscope.errors import InvalidParameter, LazyscopeError, NoTheorem
@@ -68,6 +68,7 @@ def _run(question: Question, options: dict[str, Any]) -> None:
     draws = 1 if verb == "limit" else whole_number(options["draws"], verb, "draws")
     asked, left_out = runs_of(question, problem, makers, named, options)
     runs = [run for run, _ in asked.values()]
+    unused.check(question, runs)
     beside = {"rho", "width"} | ({"samples"} if verb == "simulate" else set())  # all networks see the same samples
     columns = question.columns and all({*run.sizes} - {*run.claim.optional} <= beside for run in runs)
     if not columns and len({tuple(run.sizes) for run in runs}) > 1:

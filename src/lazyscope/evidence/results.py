@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from functools import cache, lru_cache, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 import numpy as np
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from lazyscope.evidence.claim import Claim
     from lazyscope.evidence.run import Run
+
+P = ParamSpec("P")
 
 Variable = tuple[tuple[str, ...], Any]
 """Names of the axes, and values."""
@@ -317,7 +320,8 @@ def _json(arguments: Mapping[str, Any]) -> str:
     >>> _json({"rho": [0.5, float("inf")], "method": "margin"})
     '{"rho": [0.5, "inf"], "method": "margin"}'
     """
-    texts = (_list_text(*v) if type(v) is list and len(v) < 1000 else _text(v) for v in arguments.values())
+    numbers = (type(v) is list and 0 < len(v) < 1000 and type(v[0]) in (int, float) for v in arguments.values())
+    texts = (_list_text(*v) if plain else _text(v) for v, plain in zip(arguments.values(), numbers, strict=True))
     return "{" + ", ".join(f'"{name}": {text}' for name, text in zip(arguments, texts, strict=True)) + "}"
 
 
@@ -333,3 +337,24 @@ def _text(value: Any) -> str:
 def _list_text(*values: Any) -> str:
     """Return a list of sizes as JSON, kept like the index of their axis: its digits take longer than all the rest."""
     return _text(list(values))
+
+
+def with_arguments(verb: Callable[P, xr.Dataset]) -> Callable[P, xr.Dataset]:
+    """Have a function of a problem and a regime write its other arguments into its results, as `dataset` does.
+
+    >>> import lazyscope as ls
+    >>> result = ls.flow(ls.QuadraticTarget([1.0]), ls.NeuralTangent(), width=1, times=[1.0])
+    >>> [json.loads(result.attrs["arguments"])[name] for name in ("width", "times", "seed")]
+    [1, [1.0], 0]
+    """
+    signature = inspect.signature(verb)
+
+    @wraps(verb)
+    def call(*arguments: P.args, **named: P.kwargs) -> xr.Dataset:
+        result = verb(*arguments, **named)
+        given = signature.bind(*arguments, **named)
+        given.apply_defaults()
+        told = {name: value for name, value in given.arguments.items() if name not in ("problem", "regime")}
+        return result.assign_attrs(arguments=_json(told))
+
+    return call

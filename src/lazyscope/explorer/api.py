@@ -21,7 +21,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import anyio
 from anyio.to_thread import run_sync
@@ -37,6 +37,7 @@ from lazyscope.errors import LazyscopeError
 from lazyscope.explorer import pages
 from lazyscope.explorer.guard import LOOPBACK, TABLES, Guard
 from lazyscope.explorer.jobs import Bounds, Job, Jobs, TooManyJobs
+from lazyscope.explorer.loading import load
 from lazyscope.explorer.schemas import Accepted, Answer, Cancelled, DotsAnswer, Problem, Record, TableRecord, ViewList
 from lazyscope.explorer.stream import EventStream
 from lazyscope.explorer.tables.process import Reader
@@ -44,6 +45,8 @@ from lazyscope.explorer.tables.shelf import SHELF, here
 from lazyscope.explorer.views import VIEWS
 from lazyscope.explorer.views.base import Drawn, State, View
 from lazyscope.explorer.views.calls import Plan
+
+T = TypeVar("T")
 
 _REMEMBERED = 512  # answers, of some ten thousand bytes each
 _COMPUTING = 2  # lines computed at once: more threads would only fight for the interpreter
@@ -72,8 +75,10 @@ def create_app(bounds: Bounds | None = None, hosts: tuple[str, ...] | None = LOO
         app.state.jobs = Jobs(bounds)
         app.state.limiter = anyio.CapacityLimiter(_COMPUTING)
         app.state.patient = anyio.CapacityLimiter(_COMPUTING)
+        app.state.loading = asyncio.create_task(run_sync(load))
         SHELF.read = reader = Reader()
         yield
+        await app.state.loading
         SHELF.read = here
         await run_sync(reader.close)
         await app.state.jobs.close()
@@ -113,11 +118,11 @@ class Answers:
     def __init__(self) -> None:
         self._kept: OrderedDict[State, bytes] = OrderedDict()
 
-    async def of(self, view: View, state: State, limiter: anyio.CapacityLimiter) -> bytes:
+    async def of(self, view: View, state: State, request: Request) -> bytes:
         """Return the answer to a state, computed in a thread unless it is known."""
         body = self._kept.get(state)
         if body is None:
-            body = await run_sync(answered, view, state, limiter=limiter)
+            body = await _in_thread(request, view, answered, view, state)
             self._kept[state] = body
             if len(self._kept) > _REMEMBERED:
                 self._kept.popitem(last=False)
@@ -136,7 +141,7 @@ def _add_view(app: FastAPI, view: View) -> None:
     answers = Answers()
 
     async def limit(request: Request, state: Any) -> Response:
-        body = await answers.of(view, state, _limiter(request, view))
+        body = await answers.of(view, state, request)
         return Response(body, media_type="application/json")
 
     def dots(fidelity: Drawn) -> Callable[[Request, Any], Awaitable[DotsAnswer]]:
@@ -159,10 +164,11 @@ def _add_view(app: FastAPI, view: View) -> None:
         )(endpoint)
 
 
-def _limiter(request: Request, view: View) -> anyio.CapacityLimiter:
-    """Return the threads that a view's lines are computed in."""
-    limiter: anyio.CapacityLimiter = request.app.state.patient if view.long else request.app.state.limiter
-    return limiter
+async def _in_thread(request: Request, view: View, function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function in one of the threads of a view, of which there are few, once all is imported."""
+    here = request.app.state
+    await asyncio.shield(here.loading)  # a client that leaves must not end what all wait for
+    return await run_sync(function, *arguments, limiter=here.patient if view.long else here.limiter)
 
 
 async def _dots(request: Request, view: View, state: State, fidelity: Drawn) -> DotsAnswer:
@@ -193,8 +199,8 @@ async def _gone(request: Request, then: Callable[[], Any]) -> None:
 
 async def _planned(request: Request, view: View, state: State, fidelities: list[Drawn]) -> list[Plan]:
     """Return what would be computed: refuses at once what a worker would refuse later."""
-    limiter = _limiter(request, view)
-    return [await run_sync(view.plan, state, name, limiter=limiter) for name in fidelities if name in view.fidelities]
+    drawn = [name for name in fidelities if name in view.fidelities]
+    return [await _in_thread(request, view, view.plan, state, name) for name in drawn]
 
 
 def _order(view: View, state: State, fidelities: list[Drawn]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Jobs: what takes seconds runs in worker processes, and reports by events.
 
-A job belongs to whoever reads its events: when the last reader leaves, or none comes, it is cancelled, which kills its
-worker. A worker that dies is an error of its job. Counts and time are bounded, the number of workers at every moment.
+A job belongs to whoever reads its events: when the last reader leaves, or none comes, it is cancelled. Its worker is
+told, and stops where it next reports progress; one that does not stop soon is killed. A worker that dies is an error of
+its job. Counts and time are bounded, the number of workers at every moment.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from lazyscope.errors import LazyscopeError
 
 _KEPT = 100  # finished jobs whose end can still be asked for
 _LONGEST_LINE = 1 << 20
+_ENDS = ("done", "error", "cancelled")  # a worker's last word on a job is exactly one of these
 
 Event = tuple[str, dict[str, Any]]
 
@@ -30,12 +32,17 @@ class TooManyJobs(LazyscopeError):
 
 @dataclass(frozen=True)
 class Bounds:
-    """How much a server takes on: workers at once, jobs that wait for one, seconds a job, seconds to a first reader."""
+    """How much a server takes on: workers at once, jobs that wait for one, and seconds.
+
+    Seconds that a job may take, that it waits for its first reader, and that its worker has to stop when told, before
+    it is killed: to start another takes longer.
+    """
 
     workers: int = max(1, min(4, os.cpu_count() or 1))
     waiting: int = 8
     seconds: float = 120.0
     patience: float = 5.0
+    stopping: float = 2.0
 
 
 @dataclass(eq=False)
@@ -82,11 +89,11 @@ class Worker:
         )  # fmt: skip
         return cls(process)
 
-    async def serve(self, job: Job) -> None:
-        """Send a job and pass on what the process says, until its end or the end of the process."""
+    async def serve(self, job: Job) -> bool:
+        """Send a job and pass on what the process says, until its end or that of the process; say if it can go on."""
         assert self.process.stdin is not None and self.process.stdout is not None
         with contextlib.suppress(ConnectionError):
-            self.process.stdin.write(json.dumps(job.order).encode() + b"\n")
+            self.process.stdin.write(json.dumps({"job": job.name, **job.order}).encode() + b"\n")
             await self.process.stdin.drain()
         while not job.ended:
             line = await self.process.stdout.readline()
@@ -94,9 +101,23 @@ class Worker:
                 code = await self.process.wait()
                 how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
                 job.say("error", {"error": f"The worker {how} before the job was done. Drop the dots again."})
-                return
+                return False
             said = json.loads(line)
             job.say(said["event"], said["data"])
+        return job.said[-1][0] == "done"  # after a mistake, or without memory, another is better
+
+    async def stop(self, job: Job, seconds: float) -> bool:
+        """Tell it to leave a job that it has not ended; say whether it did so in time, and can serve another."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        try:
+            async with asyncio.timeout(seconds):
+                self.process.stdin.write(json.dumps({"cancel": job.name}).encode() + b"\n")
+                while line := await self.process.stdout.readline():
+                    if json.loads(line)["event"] in _ENDS:
+                        return True
+        except (TimeoutError, ConnectionError, ValueError):  # busy, gone, or something that is no event
+            pass
+        return False
 
     @property
     def alive(self) -> bool:
@@ -174,15 +195,16 @@ class Jobs:
             job.say("progress", {"done": 0, "total": 0, "what": "waiting for a worker"})
             worker = await self._take()
             self.busy[job.name] = worker
+            useful: bool | None = None  # not known where the job does not come to its end
             try:
                 async with asyncio.timeout(self.bounds.seconds):
-                    await worker.serve(job)
+                    useful = await worker.serve(job)
             except TimeoutError:
                 said = f"Stopped after {self.bounds.seconds:g} s, the most a job may take. Use a smaller d."
                 job.say("error", {"error": said})
             finally:
                 del self.busy[job.name]
-                self._put_back(worker, finished=job.ended and job.said[-1][0] == "done")
+                self._errand(self._put_back(worker, job, useful))
         except Exception as error:  # a worker that cannot be started must not leave its readers waiting
             job.say("error", {"error": " ".join(f"{type(error).__name__}: {error}".split())})
         finally:
@@ -201,19 +223,16 @@ class Jobs:
             self._places.release()
             raise
 
-    def _put_back(self, worker: Worker, finished: bool) -> None:
-        """Keep a worker that has finished; kill one that has not."""
-        if finished and not self._closing:
-            self.idle.append(worker)
-            self._places.release()
-        else:
-            self._errand(self._replace(worker))
-
-    async def _replace(self, worker: Worker) -> None:
-        """Kill a worker, and then only give another its place."""
+    async def _put_back(self, worker: Worker, job: Job, useful: bool | None) -> None:
+        """Keep a worker that can go on, or stops when told; kill another, and only then give its place away."""
         try:
-            await worker.kill()
-            await self._spare()
+            if useful is None and not self._closing:
+                useful = await worker.stop(job, self.bounds.stopping)
+            if useful and not self._closing:
+                self.idle.append(worker)
+            else:
+                await worker.kill()
+                await self._spare()
         finally:
             self._places.release()
 

@@ -1,7 +1,8 @@
 """A worker: a process that computes dots, one job after another, a line of JSON for each thing it has to say.
 
 It reads jobs from its standard input and ends when that ends, even in the middle of a job; on Linux the kernel ends it
-with its server, whatever it is doing: a worker never outlives its server. To cancel a job is to kill its worker.
+with its server, whatever it is doing: a worker never outlives its server. A job that is cancelled ends at its next
+report of progress; the server kills a worker that has none for too long.
 `python -m lazyscope.explorer.worker SERVER` starts one, SERVER being the process that does so.
 """
 
@@ -15,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,10 +25,13 @@ _EVERY = 0.1  # seconds between two reports of progress
 _PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 
 
-def compute(view: str, state: dict[str, Any], fidelities: list[str], say: Say) -> None:
+def compute(
+    view: str, state: dict[str, Any], fidelities: list[str], say: Say, go_on: Callable[[], None] = lambda: None
+) -> None:
     """Compute the dots of a job, and say them as they come.
 
-    A call that the library refuses is a note, and the others go on.
+    A call that the library refuses is a note, and the others go on. `go_on` is called whenever progress is reported;
+    it raises to end the work.
 
     >>> said = []
     >>> small = {"d": 20, "rho_max": 1.0, "draws": 2}
@@ -50,12 +55,14 @@ def compute(view: str, state: dict[str, Any], fidelities: list[str], say: Say) -
 
     def progress(done: int, total: int, what: str, share: float | None) -> None:
         nonlocal last
+        go_on()
         now = time.perf_counter()
         if now - last > _EVERY:
             last = now
             say("progress", {"done": i, "total": len(tasks), "what": f"{fidelity} {task.name}: {what}"})
 
     for i, (fidelity, task) in enumerate(tasks):
+        go_on()
         say("progress", {"done": i, "total": len(tasks), "what": f"{fidelity} {task.name}"})
         try:
             with reporting(progress):
@@ -95,27 +102,73 @@ def _dots(task: Any, fidelity: str, result: Any) -> Iterator[dict[str, Any]]:
         }
 
 
+class Cancelled(BaseException):
+    """The job is not wanted any more; no `except Exception` on the way shall keep it."""
+
+
+class Orders:
+    """Jobs that came by standard input, one at a time, and the word that the latest is not wanted any more."""
+
+    def __init__(self, say: Say) -> None:
+        self.say = say
+        self._jobs: queue.Queue[dict[str, Any]] = queue.Queue()
+        self._cancelled: str | None = None
+
+    def listen(self, source: IO[str]) -> None:
+        """Take orders until there are no more: then the server is gone."""
+        for line in source:
+            order = json.loads(line)
+            if "cancel" in order:
+                self._cancel(order["cancel"])
+            else:
+                self._jobs.put(order)
+        os._exit(0)
+
+    def _cancel(self, job: str) -> None:
+        """Have a job end at its next report, or at once where it has not begun: a worker imports for a second."""
+        self._cancelled = job
+        try:
+            self._jobs.get_nowait()
+        except queue.Empty:  # it is being computed, or has just ended, of which the server hears
+            return
+        self.say("cancelled", {})
+
+    def next(self) -> dict[str, Any]:
+        """Wait for a job."""
+        return self._jobs.get()
+
+    def go_on(self, job: str) -> None:
+        """Raise where a job is not wanted any more."""
+        if self._cancelled == job:
+            raise Cancelled
+
+
 def main() -> None:
     """Serve jobs until standard input ends, or the server whose number is the only argument."""
     end_with(int(sys.argv[1]))
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints must not be taken for an event
     os.nice(5)  # the page comes first
+    speaking = threading.Lock()
 
     def say(event: str, data: dict[str, Any]) -> None:
-        out.write(json.dumps({"event": event, "data": data}, allow_nan=False) + "\n")
-        out.flush()
+        line = json.dumps({"event": event, "data": data}, allow_nan=False) + "\n"
+        with speaking:
+            out.write(line)
+            out.flush()
 
-    jobs: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=_listen, args=(sys.stdin, jobs), daemon=True).start()
+    orders = Orders(say)
+    threading.Thread(target=orders.listen, args=(sys.stdin,), daemon=True).start()
     _warm_up()
     from lazyscope.explorer.tables.shelf import SHELF
 
     while True:
-        job = json.loads(jobs.get())
+        job = orders.next()
         try:
             SHELF.folder = None if job.get("shelf") is None else Path(job["shelf"])
-            compute(job["view"], job["state"], job["fidelities"], say)
+            compute(job["view"], job["state"], job["fidelities"], say, partial(orders.go_on, job["job"]))
+        except Cancelled:
+            say("cancelled", {})
         except MemoryError:
             say("error", {"error": "Out of memory. Use a smaller d or fewer draws."})
         except Exception as error:  # a mistake in the code: said in the page, and the worker lives on
@@ -134,12 +187,6 @@ def end_with(server: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != server:
         os._exit(0)
-
-
-def _listen(source: IO[str], jobs: queue.Queue[str]) -> None:
-    for line in source:
-        jobs.put(line)
-    os._exit(0)  # the server is gone
 
 
 def _warm_up() -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lazyscope import __version__
 from lazyscope.checks import jsonable, whole_number, whole_numbers
-from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.errors import InvalidParameter, LazyscopeError, NoTheorem
 from lazyscope.evidence.claim import Claim, Fidelity
 from lazyscope.evidence.registry import claims, find
 from lazyscope.evidence.results import LONG_NAMES
@@ -144,6 +144,8 @@ def compare(
             raise InvalidParameter.of("compare", name, must, repr(value)[:60])
     for regime in some:
         _refuse_other_weights(problem, regime)
+    if len(some) == 1:
+        check_two(problem, some[0])
     columns = []
     how = {"samples": samples, "protocol": protocol, "seed": seed}
     for i, regime in enumerate(some):
@@ -194,6 +196,24 @@ def _refuse_other_weights(problem: Problem, regime: Regime) -> None:
     if any(isinstance(regime, claim.regime) and not comparable(claim) for claim in own):
         hypothesis, got = "the same draws in exact and simulate", f"{type(problem).__name__} with {regime}"
         raise NoTheorem.of("A comparison", hypothesis, got, "Call simulate by itself.")
+
+
+def check_two(problem: Problem, regime: Regime) -> None:
+    """Refuse a pair of which one fidelity alone is known: there is nothing to set beside it.
+
+    >>> import lazyscope as ls
+    >>> check_two(ls.MultiIndex(6, "he3"), ls.Trained("erf"))
+    Traceback (most recent call last):
+    lazyscope.errors.NoTheorem: A comparison assumes two of limit over widths, exact and simulate. Got ...
+    """
+    known = []
+    for verb in _VERBS:
+        with suppress(LazyscopeError):
+            if "times" not in find(verb, problem, regime).arguments:
+                known.append(verb)
+    if len(known) == 1:
+        got = f"{type(problem).__name__} with {regime}, which has {known[0]} alone"
+        raise NoTheorem.of("A comparison", "two of limit over widths, exact and simulate", got, f"Use {known[0]}.")
 
 
 def _at_given_sizes(problem: Problem, method: str | None) -> bool:

@@ -88,9 +88,12 @@ def _local(tasks: Sequence[Task], count: int) -> Outcomes:
 def _outcomes(parallel: Any, tasks: Sequence[Task]) -> Outcomes:
     """Yield outcomes as they arrive; if the driver stops early, stop the workers at once and without a word."""
     from joblib import delayed
+    from joblib.externals.loky.backend import resource_tracker as lokys_own
 
     work = delayed(compute)
-    resource_tracker.ensure_running()  # which lets Ctrl-C through again when it starts: before the block, not in it
+    for tracker in (resource_tracker, lokys_own):
+        with _without_warnings():
+            tracker.ensure_running()  # which lets Ctrl-C through again when it starts: before the block, not in it
     with _uninterrupted():  # workers inherit it: Ctrl-C, which a terminal sends to all, is the driver's to answer
         arriving = parallel(work(task.work, task.key, NUMERICS[task.work.fidelity]) for task in tasks)
     try:
@@ -100,6 +103,20 @@ def _outcomes(parallel: Any, tasks: Sequence[Task]) -> Outcomes:
         with _uninterrupted(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # joblib warns of what was not fetched: the store knows what is missing
             arriving.close()
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Have a process that is started inside this block say nothing of what it cleans up after a driver was killed."""
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [before, "ignore:resource_tracker:UserWarning"]))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before
 
 
 @contextmanager

@@ -209,3 +209,9 @@ def test_what_cannot_be_forecast_is_refused_in_a_line(call, words):
     with pytest.raises(ls.LazyscopeError, match=words) as refused:
         call()
     assert "\n" not in str(refused.value)
+
+
+def test_more_sizes_than_memory_has_room_for_are_refused_before_any_work():
+    sizes = np.arange(1, 20_001)
+    with pytest.raises(ls.LazyscopeError, match=r"A forecast at 400,000,000 sizes needs about .* GB"):
+        ls.forecast(gram=np.eye(90), y=np.ones(90), samples=sizes, width=sizes, ridge=1.0)

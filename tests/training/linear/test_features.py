@@ -5,7 +5,7 @@ import pytest
 
 import lazyscope as ls
 from lazyscope.training.linear import features as module
-from lazyscope.training.linear.features import Features, fit
+from lazyscope.training.linear.features import Features, fit, fit_few
 from lazyscope.training.sgd.stream import batches, law_of
 
 
@@ -59,3 +59,26 @@ def test_given_weights_are_meant_in_the_problems_own_basis():
 def test_more_features_than_dimensions_of_the_class():
     target = ls.QuadraticTarget([1.0, 2.0])
     assert float(ls.simulate(target, ls.RandomFeatures(), width=12, samples=5000).risk) < 1e-6
+
+
+@pytest.mark.parametrize(("B", "sigma"), [(1.3e20, "erf"), (1.3e-20, "erf"), (7.7, "tanh")])
+def test_a_nearly_singular_fit_does_not_depend_on_the_units_of_its_labels(B, sigma):
+    """Five odd features of one input: singular values down to 3e-5 of the largest, whose squares float32 does not have.
+
+    Labels are rounded to float32 in other units, by 6e-8 of themselves; the fit passes that on with its leverage on new
+    inputs, which is 20 in the square.
+    """
+    one, other = (ls.simulate(ls.QuadraticTarget([b]), ls.RandomFeatures(sigma), width=5, samples=40) for b in (1.3, B))
+    assert float(other.risk) == pytest.approx(float(one.risk), rel=1e-5)
+    assert float(other.train) == pytest.approx(float(one.train), rel=1e-5)
+
+
+@pytest.mark.parametrize("N", [1, 3, 8])
+def test_both_fits_are_the_same_where_float32_is_enough(N):
+    law = law_of(ls.QuadraticTarget([2.0, 1.0, 0.5, 0.3, 0.2, 0.1]))
+    W = np.random.default_rng(5).standard_normal((N, 6)).astype(np.float32)
+    phi = Features(W / np.linalg.norm(W, axis=1, keepdims=True), ls.Activation("relu"))
+    few, usual = (how(law, phi, 9000, np.random.default_rng(4)) for how in (fit_few, fit))
+    assert few[0].dtype == np.float64
+    assert few[0] == pytest.approx(usual[0], rel=1e-3, abs=1e-4)
+    assert few[1] == pytest.approx(usual[1], rel=1e-5)

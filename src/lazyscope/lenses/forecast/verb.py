@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.checks import FloatArray, arithmetic, jsonable, non_negative_numbers, positive_numbers, whole_numbers
+from lazyscope.checks import (
+    FloatArray,
+    arithmetic,
+    fits_in_memory,
+    jsonable,
+    non_negative_numbers,
+    positive_numbers,
+    whole_numbers,
+)
 from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.lenses.forecast import curve, extrapolate
 from lazyscope.lenses.forecast.curve import Functions
@@ -78,9 +87,14 @@ class Forecaster:
         """Return risk, its copies without each group of rows, band and degrees of freedom at sizes that broadcast."""
         sizes = np.broadcast_arrays(*(np.asarray(size, dtype=np.float64) for size in (n, N, ridge)))
         shape, block = sizes[0].shape, max(1, _AT_ONCE // int(np.prod(self.own.shape)))
+        points = int(np.prod(shape))
+        # all that `_some` returns, in parts and then whole: two arrays over groups and targets, seven over points
+        _fits(points, 2.0 * 8.0 * points * (2.0 * float(np.prod(self.own.shape)) + 7.0))
         flat = [size.ravel() for size in sizes]
-        starts = range(0, max(flat[0].size, 1), block)
-        parts = [self._some(*(size[start : start + block] for size in flat)) for start in starts]
+        parts = []
+        for start in range(0, max(points, 1), block):
+            report(start, points, f"error at {points:,} sizes")
+            parts.append(self._some(*(size[start : start + block] for size in flat)))
         found = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
         return {name: value.reshape(*value.shape[:-1], *shape) for name, value in found.items()}
 
@@ -203,17 +217,25 @@ def forecast(
     return dataset(known, rows, given, found, {"regime": label, "arguments": json.dumps(arguments)})
 
 
+def _fits(points: int, size: float) -> None:
+    """Refuse more sizes than memory has room for."""
+    fits_in_memory(size, f"A forecast at {points:,} sizes", "Use fewer values of samples, width or ridge.")
+
+
 def asked(samples: Any, width: Any, ridge: Any, regime: Any) -> dict[str, FloatArray]:
     """Return the sizes that are asked for, checked; no ridge where the best one is to be found."""
     n = whole_numbers(samples, "forecast", "samples").astype(np.float64)
     N = positive_numbers(width, "forecast", "width", "Pass N, for example width=[50, 200, inf].")
     _check_width(regime, N)
+    sizes = {"samples": n, "width": N}
     if isinstance(ridge, str):
         if ridge != "best":
             raise InvalidParameter.of("forecast", "ridge", 'be "best", or numbers λ ≥ 0', repr(ridge))
-        return {"samples": n, "width": N}
-    advice = 'Pass λ, a sequence of values, or "best".'
-    return {"samples": n, "width": N, "ridge": non_negative_numbers(ridge, "forecast", "ridge", advice)}
+    else:
+        sizes["ridge"] = non_negative_numbers(ridge, "forecast", "ridge", 'Pass λ, a sequence of values, or "best".')
+    points = math.prod(size.size for size in sizes.values()) * (1 if "ridge" in sizes else len(_RIDGES))
+    _fits(points, 2.0 * 8.0 * points * 9.0)  # for one target and no groups, before any work
+    return sizes
 
 
 def _check_width(regime: Any, N: FloatArray) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, arithmetic, fits_in_memory, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
+from lazyscope.evidence.results import with_arguments
 from lazyscope.evidence.statement import Statement
 from lazyscope.limits.flow.linear import FeaturesFlow, TangentFlow
 from lazyscope.limits.flow.matrix import Curve, solve
@@ -31,6 +32,7 @@ Weights = Literal["drawn", "typical"]
 _LAST = 1e18  # time: beyond it, squares of what is left leave float64
 
 
+@with_arguments
 def flow(
     problem: QuadraticTarget,
     regime: Trained | NeuralTangent | RandomFeatures,

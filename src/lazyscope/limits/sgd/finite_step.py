@@ -14,6 +14,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, real_array, real_number, whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
+from lazyscope.evidence.results import with_arguments
 from lazyscope.limits.flow.curve import beginning, described, flow
 from lazyscope.limits.flow.linear import TangentFlow
 from lazyscope.limits.sgd.diffusion import Diffusion, Stretch
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _NOISE = 1 << 20  # spawn key of the noise: no width
 
 
+@with_arguments
 def finite_step(
     problem: QuadraticTarget,
     regime: Trained | NeuralTangent,

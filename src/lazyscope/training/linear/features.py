@@ -2,14 +2,18 @@
 
     a = (ΦᵀΦ)⁻¹Φᵀy,   Φ = σ(XWᵀ) − λ₀,   n samples in blocks,
 
-memory O(N²) whatever n, 2ndN + nN² flops in float32. σ is centred and there is no offset, as in the theorem.
+memory O(N²) whatever n, 2ndN + nN² flops in float32. σ is centred and there is no offset, as in the theorem. Few
+features of few samples are fitted in float64 and without normal equations, which square the condition number of Φ:
+features of one input are nearly parallel, and float32 would leave no digit.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lazyscope import weights
 from lazyscope.activations import Activation
@@ -34,6 +38,7 @@ from lazyscope.training.sgd.stream import Law, batches, draw_test, law_of
 
 _FITTED, _TESTED = 500_000, 10_000  # samples of the paper, §4
 _BLOCK = 4096  # samples at once: features of 74 MB at N = 4500
+_FEW = 1 << 18  # entries of Φ, fewer than half of the paper's samples: up to here the fit is in float64
 
 
 def risk(problem: GaussianProblem, regime: RandomFeatures, run: Run) -> dict[str, FloatArray]:
@@ -48,7 +53,7 @@ def risk(problem: GaussianProblem, regime: RandomFeatures, run: Run) -> dict[str
     W = law.see(weights.draw(problem, regime, N, rng))
     features = Features(W.astype(np.float32), regime.activation)
     with threads_for(min(samples, _BLOCK) * N * max(N // 2, law.d)):
-        a, fitted = fit(law, features, samples, rng)
+        a, fitted = (fit_few if samples * N <= _FEW else fit)(law, features, samples, rng)
         tested = mean_loss(law, features, a, _TESTED, rng)
     return {"risk": np.array(tested / law.energy), "train": np.array(fitted / law.energy)}
 
@@ -74,36 +79,60 @@ class Features:
         return values
 
 
-def mean_loss(law: Law, features: Features, a: FloatArray, n: int, rng: np.random.Generator) -> float:
-    """Return the mean squared error on n fresh samples, in blocks like the fit."""
+def mean_loss(law: Law, features: Features, a: NDArray[Any], n: int, rng: np.random.Generator) -> float:
+    """Return the mean squared error on n fresh samples, in blocks like the fit, and in the precision of a."""
     from scipy.linalg.blas import sgemv
 
-    total, coefficients = 0.0, a.astype(np.float32)
+    total = 0.0
     for start in range(0, n, _BLOCK):
         X, y = draw_test(law, min(_BLOCK, n - start), rng)
-        residual = y - sgemv(1.0, features(X).T, coefficients, trans=1)
+        phi = features(X)
+        residual = y - (sgemv(1.0, phi.T, a, trans=1) if a.dtype == np.float32 else phi.astype(np.float64) @ a)
         total += float(np.sum(residual.astype(np.float64) ** 2))
     return total / n
 
 
-def fit(law: Law, features: Features, samples: int, rng: np.random.Generator) -> tuple[FloatArray, float]:
-    """Return the least-squares coefficients on fresh samples, and the mean squared error on those samples."""
+Fit = tuple[NDArray[Any], float]
+"""The least-squares coefficients on fresh samples, and the mean squared error on those samples."""
+
+
+def fit(law: Law, features: Features, samples: int, rng: np.random.Generator) -> Fit:
+    """Fit by the normal equations in float32, solved in float64."""
     from scipy.linalg.blas import sgemv, ssyrk
 
     N = len(features.W)
     S = np.zeros((N, N), dtype=np.float32, order="F")
     b, energy = np.zeros(N), 0.0
+    for phi, y in _blocks(law, features, samples, rng):
+        S = ssyrk(1.0, phi.T, beta=1.0, c=S, lower=1, overwrite_c=1)
+        b += sgemv(1.0, phi.T, y)
+        energy += float(y.astype(np.float64) @ y)
+    a = _solve(S, b)
+    return a.astype(np.float32), max(0.0, (energy - float(a @ b)) / samples)
+
+
+def fit_few(law: Law, features: Features, samples: int, rng: np.random.Generator) -> Fit:
+    """Fit by the singular values of Φ in float64, but for those that are rounding of its float32 entries."""
+    from scipy.linalg import lstsq
+
+    parts = [(phi, y.copy()) for phi, y in _blocks(law, features, samples, rng)]  # a stream uses its memory again
+    phi = np.concatenate([part for part, _ in parts]).astype(np.float64)
+    y = np.concatenate([part for _, part in parts]).astype(np.float64)
+    a = np.asarray(lstsq(phi, y, cond=phi.shape[1] * np.finfo(np.float32).eps, check_finite=False)[0])
+    residual = y - phi @ a
+    return a, float(residual @ residual) / samples
+
+
+def _blocks(
+    law: Law, features: Features, samples: int, rng: np.random.Generator
+) -> Iterator[tuple[Float32, NDArray[Any]]]:
+    """Yield features and labels of fresh samples, some thousand at once."""
     blocks = -(-samples // _BLOCK)
     size = -(-samples // blocks)
     for k, (X, y) in enumerate(batches(law, size, blocks, rng)):
         X, y = X[: samples - k * size], y[: samples - k * size]  # the last block may be shorter
-        phi = features(X)
-        S = ssyrk(1.0, phi.T, beta=1.0, c=S, lower=1, overwrite_c=1)
-        b += sgemv(1.0, phi.T, y)
-        energy += float(y.astype(np.float64) @ y)
+        yield features(X), y
         report(k, 0, f"{min((k + 1) * size, samples):,} of {samples:,} samples")
-    a = _solve(S, b)
-    return a, max(0.0, (energy - float(a @ b)) / samples)
 
 
 def finite_size(result: dict[str, Any]) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, arithmetic, non_negative_numbers, real_array, real_number, whole_number
 from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.evidence.results import with_arguments
 from lazyscope.limits.flow.curve import described
 from lazyscope.limits.sgd.order_parameters.estimated import Estimated
 from lazyscope.limits.sgd.order_parameters.machine import LAST, Machine, check_length
@@ -22,6 +23,7 @@ _FLAT = 0.5  # −d log risk/d log t below which a curve is flat
 _LENGTH = 1.5  # how many times longer than its begin a flat stretch must last
 
 
+@with_arguments
 def order_parameters(
     problem: MultiIndex,
     regime: Trained,

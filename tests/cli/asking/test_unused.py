@@ -1,0 +1,47 @@
+"""An option that was written is used, or refused in one line; none is ignored."""
+
+import pytest
+from click.testing import CliRunner
+
+from lazyscope.cli import main
+from lazyscope.cli.asking import declared
+
+IGNORED = [
+    ("figure --list --preset quick", "--preset", "Got --list instead"),
+    ("explore --export page.html --port 8765", "--port", "Got --export instead"),
+    ("explore --port 99999 --force", "--force", "or add --export"),
+    ("limit multi-index --rho 0.5 --samples nonsense", "--samples", "RF, NT, which take --rho"),
+    ("limit multi-index --rho 0.5 --ridge 3", "--ridge", "or add --method ridge"),
+    ("simulate multi-index --d 8 --width 2 --samples 40 --ridge 3", "--ridge", "or add --method ridge"),
+    ("exact mixture --d 20 --regime bayes --width 1", "--width", "Bayes, which takes no size"),
+    ("exact mixture --d 20 --regime bayes --activation tanh", "--activation", "Leave it out"),
+    ("flow quadratic --d 4 --width 2 --batch 10", "--batch", "or add --step-size"),
+    ("flow quadratic --d 4 --regime nt --second-layer fixed", "--second-layer", "or add nn to --regime"),
+]
+
+
+@pytest.mark.parametrize(("line", "option", "told"), IGNORED)
+def test_what_nothing_takes_is_refused(line, option, told):
+    result = CliRunner().invoke(main, line.split())
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"lazyscope: error: The {option} parameter of lazyscope ")
+    assert "must go with something that takes it" in result.stderr
+    assert told in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", ["limit", "exact", "simulate", "compare"])
+def test_every_size_and_setting_of_a_verb_is_taken_by_one_of_its_claims(verb):
+    """So that the refusal never concerns an option that no command line could use."""
+    from lazyscope.cli.asking.unused import _taken
+
+    for question in declared.questions(verb).values():
+        taken = {name for claim in question.claims for name in _taken(claim)}
+        own = {option.name for option in question.kind.options}
+        known = {*question.arguments, *question.regime_options, *question.protocol_options}
+        assert known - own <= taken
+
+
+def test_an_option_that_is_left_at_its_default_is_not_refused():
+    result = CliRunner().invoke(main, ["limit", "multi-index", "--rho", "0.5"])
+    assert result.exit_code == 0
