@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_diabetes, load_digits, make_friedman1
+from sklearn.datasets import load_diabetes, load_digits, load_iris, make_friedman1
 from sklearn.linear_model import Ridge, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -65,7 +65,8 @@ def test_gcv_is_that_of_the_explicit_hat_matrix(width, weighted):
         expected = (left @ left) / n / (1.0 - np.trace(H) / n) ** 2
         assert freedom == pytest.approx(np.trace(H), rel=1e-6)
         assert ours == pytest.approx(expected, rel=1e-5)
-    assert model.ridge_ == RIDGES[np.argmin(model.gcv_)]
+    counted = (1.0 - model.freedom_ / n) / np.maximum(1.0 - (1.0 + 4.0 / np.sqrt(n)) * model.freedom_ / n, 1e-12)
+    assert model.ridge_ == RIDGES[np.argmin(model.gcv_ * counted**2)]
 
 
 @pytest.mark.parametrize("route", ["primal", "dual"])
@@ -240,16 +241,65 @@ def test_the_widest_margin_is_that_of_a_hard_support_vector_machine():
         narrow.fit(X, y)
 
 
+def alone(kind, X, y):
+    """Fit every choice of activation="auto" by its own parameters."""
+    unit = 1.0 / np.sqrt(np.mean(np.sum(X * X, axis=1)))
+    return [
+        kind(60, sigma, scale=scale * unit, bias=bias, directions=directions, random_state=0).fit(X, y)
+        for directions in base.DIRECTIONS
+        for sigma, scale, bias in base.CHOICES
+    ]
+
+
 @pytest.mark.parametrize("name", ["RandomFeatures", "NeuralTangent"])
 def test_the_activation_of_lowest_gcv_is_kept(name):
     """As if it had been asked for by its own parameters; smooth targets have smooth activations."""
     X, y = make_friedman1(300, noise=0.5, random_state=0)
     kind = getattr(estimators, f"{name}Regressor")
     found = kind(60, activation="auto", random_state=0).fit(X, y)
-    unit = 1.0 / np.sqrt(np.mean(np.sum(X * X, axis=1)))
-    alone = [
-        kind(60, sigma, scale=scale * unit, bias=bias, random_state=0).fit(X, y) for sigma, scale, bias in base.CHOICES
-    ]
-    best = min(alone, key=lambda model: model.gcv_.min())
-    assert found.activation_ == best.activation == "erf"
+    best = min(alone(kind, X, y), key=lambda model: model._score)
+    assert found.activation_ == best.activation == "erf" and found.directions_ == best.directions
     np.testing.assert_array_equal(found.predict(X), best.predict(X))
+
+
+@pytest.mark.parametrize("name", ["RandomFeatures", "NeuralTangent"])
+def test_for_classes_the_activation_of_fewest_left_out_errors_is_kept(name):
+    """Each sample is left out, and the ridge regression fitted again, by hand."""
+    X, y = load_iris(return_X_y=True)
+    X, y = (X[::3] - X.mean(axis=0)) / X.std(axis=0), y[::3]
+    kind = getattr(estimators, f"{name}Classifier")
+    found, counts = kind(60, activation="auto", random_state=0).fit(X, y), []
+    models, Y = alone(kind, X, y), np.where(y[:, None] == np.arange(3), 1.0, -1.0)
+    for model in models:
+        K, wrong = model._gram(X), 0
+        for i in range(len(y)):
+            rest = np.delete(np.arange(len(y)), i)
+            # the shift stays n λ, as in the formula
+            centred = K[np.ix_(rest, rest)] - K[rest][:, rest].mean(axis=0)
+            centred -= centred.mean(axis=1, keepdims=True)
+            alpha = np.linalg.solve(centred + len(y) * model.ridge_ * np.eye(len(rest)), Y[rest] - Y[rest].mean(axis=0))
+            here = K[i, rest] - K[np.ix_(rest, rest)].mean(axis=0)
+            here = here - here.mean()
+            wrong += np.argmax(Y[rest].mean(axis=0) + here @ alpha) != y[i]
+        counts.append(wrong)
+    best = min(range(len(models)), key=lambda k: (counts[k], models[k]._score))
+    assert (found.activation_, found.directions_) == (models[best].activation, models[best].directions)
+    np.testing.assert_array_equal(found.predict(X), models[best].predict(X))
+
+
+def test_directions_of_rows_are_those_of_rows_and_give_inputs_of_the_same_size():
+    X = np.random.default_rng(0).standard_normal((300, 5)) * [3.0, 1.0, 1.0, 1.0, 0.1] + 2.0
+    layers = [
+        base.FirstLayer.draw(
+            given, width=40, activation="relu", scale="auto", bias=0.0, random_state=0, directions="rows"
+        )
+        for given in (X, sparse.csr_array(X))
+    ]
+    np.testing.assert_allclose(layers[0].W, layers[1].W, rtol=1e-12)
+    W, centred = layers[0].W, X - X.mean(axis=0)
+    cosines = (W / np.linalg.norm(W, axis=1)[:, None]) @ (centred / np.linalg.norm(centred, axis=1)[:, None]).T
+    assert np.all(np.max(cosines, axis=1) > 1.0 - 1e-12) and len(set(np.argmax(cosines, axis=1))) == 40
+    assert np.mean((X @ W.T) ** 2) == pytest.approx(1.0)  # s²E‖x‖² for isotropic weights
+    with pytest.raises(InvalidParameter, match="directions parameter of RandomFeatureMap must be 'random' or 'rows'"):
+        estimators.RandomFeatureMap(5, directions="up").fit(X)
+    assert np.all(np.isfinite(estimators.RandomFeatureMap(5, directions="rows").fit(np.ones((4, 2))).layer_.W))

@@ -3,7 +3,8 @@
     z = Wx + b,   w_i ~ N(0, s²I),   b_i ~ N(0, β²),
 
 with s = 1/√E‖x‖² on the training data where `scale` is "auto": z then has the size for which activations are made,
-whatever the units of x. β = 0 is the network of the theorems, which has no offsets.
+whatever the units of x. β = 0 is the network of the theorems, which has no offsets. Where `directions` is "rows", w_i
+points from the mean to a training row drawn at random, and all are as long as gives z the same size.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray, real_number, whole_number
 from lazyscope.errors import InvalidParameter
+from lazyscope.estimators.probabilities import missed
 
 Array = NDArray[Any]
 _BLOCK = 1 << 21  # features at once: 16 MB, so that memory does not grow with the number of samples
@@ -52,17 +54,27 @@ class FirstLayer:
         scale: Any,
         bias: Any,
         random_state: Any,
+        directions: Any = "random",
         weights: FloatArray | None = None,
         owner: str = "FirstLayer",
     ) -> FirstLayer:
-        """Draw N neurons for inputs like the rows of X; they depend on (random_state, N, d), and on X by s alone."""
+        """Draw N neurons for inputs like the rows of X.
+
+        They depend on (random_state, N, d), and on X by s alone unless `directions` is "rows".
+        """
         N = whole_number(width, owner, "width")
         bias = real_number(bias, owner, "bias", "be zero or a positive number, the standard deviation of offsets")
         if bias < 0:
             raise InvalidParameter.of(owner, "bias", "be zero or positive, a standard deviation", bias)
         s = input_scale(X, scale, weights, owner)
         rng = generator(random_state, N, X.shape[1])
-        W = s * rng.standard_normal((N, X.shape[1]))
+        if directions not in DIRECTIONS:
+            must = f"be {' or '.join(map(repr, DIRECTIONS))}"
+            raise InvalidParameter.of(owner, "directions", must, repr(directions))
+        W = rng.standard_normal((N, X.shape[1]))
+        W *= s
+        if directions == "rows":
+            W = _towards_rows(X, W, s, weights, rng)
         return cls(W, bias * rng.standard_normal(N), as_activation(activation))
 
     @property
@@ -84,32 +96,53 @@ class FirstLayer:
         return values
 
 
-CHOICES = (("relu", 1.0, 0.3), ("erf", 1.0, 0.3), ("erf", 0.5, 1.0), ("erf", 0.25, 1.0))
-"""σ, the scale in units of 1/√E‖x‖², and the bias, of which activation="auto" takes the best: one σ that is rough, and
-one that is smooth, over much or little of its range."""
+DIRECTIONS = ("random", "rows")
+CHOICES = (("relu", 1.0, 0.3), ("erf", 0.5, 1.0), ("erf", 0.25, 1.0))
+"""σ, the scale in units of 1/√E‖x‖², and the bias, of which activation="auto" takes the best, in either kind of
+directions: one σ that is rough, and one that is smooth, over more or less of its range."""
+_FEW_ROWS = 2000  # up to which left-out samples are counted one by one
 
 
 class NeuronsOnRows(BaseEstimator):
     """An estimator with a random first layer, whose inputs are rows of X, dense or sparse."""
 
     activation: Any
+    _tried = 600  # rows on which activation="auto" is chosen; three for each neuron where those are more
 
     def _drawn(self, X: Any, weights: FloatArray | None = None) -> FirstLayer:
         """Return the first layer that the parameters of the estimator ask for."""
         given = {name: getattr(self, name) for name in ("width", "activation", "scale", "bias", "random_state")}
+        given["directions"] = getattr(self, "directions", "random")
         return FirstLayer.draw(X, **given, weights=weights, owner=type(self).__name__)
 
-    def _chosen(self, X: Any, weights: FloatArray | None, fit: Callable[[Any], None]) -> bool:
-        """Where activation="auto": fit a copy with each choice, take over the one of lowest GCV, and return True."""
+    def _chosen(self, X: Any, Y: FloatArray, weights: FloatArray | None, fit: Callable[[Any, Any], None]) -> bool:
+        """Where activation="auto": fit a copy with each choice, take over the best, and return True.
+
+        `fit(copy, rows)` fits a copy to some rows. Where there are many the choice is made on a part of them: by GCV,
+        and for classes by how many samples the fit without them puts into the wrong one.
+        """
         if not (isinstance(self.activation, str) and self.activation == "auto"):
             return False
+        n, some = X.shape[0], max(self._tried, 3 * whole_number(self.width, type(self).__name__, "width"))
+        rows = slice(None) if n <= some else np.sort(generator(self.random_state, n, some).permutation(n)[:some])
         unit, copies = input_scale(X, "auto", weights, type(self).__name__), []
-        for sigma, scale, bias in CHOICES:
-            copies.append(clone(self).set_params(activation=sigma, scale=scale * unit, bias=bias))
-            fit(copies[-1])
-        best = min(copies, key=lambda copy: float(np.min(copy.gcv_)))
+        for directions in DIRECTIONS:
+            for sigma, scale, bias in CHOICES:
+                chosen = {"activation": sigma, "scale": scale * unit, "bias": bias, "directions": directions}
+                copies.append(clone(self).set_params(**chosen))
+                fit(copies[-1], rows)
+        seen, few = Y[rows], weights is None and min(n, some) <= _FEW_ROWS
+
+        def score(copy: Any) -> tuple[float, float]:
+            counted = is_classifier(self) and few
+            shift = min(n, some) * copy.ridge_
+            return missed(copy._gram(X[rows]), seen, shift, copy.fit_intercept) if counted else 0.0, copy._score
+
+        best = min(copies, key=score)
+        if n > some:
+            fit(best, slice(None))
         self.__dict__ |= {name: value for name, value in vars(best).items() if name not in best.get_params()}
-        self.activation_ = best.activation
+        self.activation_, self.directions_ = best.activation, best.directions
         return True
 
     def _inputs(self, X: Any) -> Any:
@@ -121,6 +154,26 @@ class NeuronsOnRows(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _towards_rows(X: Any, W: FloatArray, s: float, weights: FloatArray | None, rng: np.random.Generator) -> FloatArray:
+    """Return w_i in the direction of a row of X less the mean, all of one length, so that ⟨w, x⟩ has the size s‖x‖.
+
+    Rows are drawn without repetition where there are enough. W itself stands in for rows that are the mean.
+    """
+    N = len(W)
+    seen = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights)
+    rows = rng.permutation(seen)[:N] if len(seen) >= N else rng.choice(seen, N)
+    share = None if weights is None else weights / np.sum(weights)
+    mean = np.asarray(X.mean(axis=0) if share is None else share @ X, dtype=np.float64).reshape(-1)
+    chosen = X[rows].toarray() if sparse.issparse(X) else X[rows]
+    towards = np.asarray(chosen, dtype=np.float64) - mean
+    lengths = np.linalg.norm(towards, axis=1)
+    towards[lengths == 0.0], lengths[lengths == 0.0] = W[lengths == 0.0], 1.0
+    towards /= lengths[:, None]
+    squares = np.mean(np.asarray(X @ towards.T) ** 2, axis=1)
+    wanted, there = (s / input_scale(X, "auto", weights, "")) ** 2, float(np.average(squares, weights=weights))
+    return towards * sqrt(wanted / there) if there > 0 else W
 
 
 def product(X: Array, W: Array) -> Array:

@@ -27,6 +27,9 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Neuron
         scaled first (`StandardScaler`).
     bias : float
         Standard deviation of an offset b_i; 0 leaves offsets out.
+    directions : "random" or "rows"
+        Where neurons look: anywhere alike, or from the mean to samples of `fit` drawn at random, so that more of them
+        look where there are more samples; ⟨w, x⟩ has the same size in both.
     random_state : int, RandomState or None
         Fixes the weights.
 
@@ -51,12 +54,14 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Neuron
         *,
         scale: Any = "auto",
         bias: float = 0.3,
+        directions: str = "random",
         random_state: Any = None,
     ) -> None:
         self.width = width
         self.activation = activation
         self.scale = scale
         self.bias = bias
+        self.directions = directions
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> RandomFeatureMap:

@@ -45,6 +45,7 @@ class _NeuralTangent(NeuronsOnRows):
         max_iter: int = 500,
         scale: Any = "auto",
         bias: float = 0.3,
+        directions: str = "random",
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -56,6 +57,7 @@ class _NeuralTangent(NeuronsOnRows):
         self.max_iter = max_iter
         self.scale = scale
         self.bias = bias
+        self.directions = directions
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
@@ -68,7 +70,7 @@ class _NeuralTangent(NeuronsOnRows):
         if tol <= 0:
             raise InvalidParameter.of(owner, "tol", "be positive", f"{tol:g}")
         X = X.astype(np.float64, copy=False)
-        if self._chosen(X, v, lambda copy: copy._fit_tangent(X, Y, v)):
+        if self._chosen(X, Y, v, lambda copy, k: copy._fit_tangent(X[k], Y[k], None if v is None else v[k])):
             return
         self.layer_ = self._drawn(X, v)
         if not self.layer_.sigma.has_derivative:
@@ -91,6 +93,10 @@ class _NeuralTangent(NeuronsOnRows):
             self._keep(cg_fit(self._tangent(X), Y, v, ridges, constant, tol, max_iter, rng, owner))
         self.solver_ = solver
 
+    def _gram(self, X: Any) -> FloatArray:
+        """Return the tangent kernel, (n, n)."""
+        return self._tangent(X).kernel()
+
     def _tangent(self, X: Any) -> Tangent:
         return Tangent.of(self.layer_, X, self._scale, self._bias)
 
@@ -101,6 +107,7 @@ class _NeuralTangent(NeuronsOnRows):
     def _keep(self, fit: TangentFit) -> None:
         path = fit.path
         self.ridges_, self.gcv_, self.freedom_ = path.ridges, path.gcv, path.freedom
+        self._score = float(path.scores[path.best])
         self.ridge_, self.n_iter_ = float(path.ridges[path.best]), fit.steps
         self._V, self._constants, self._best = fit.V, fit.constants, path.best
 
@@ -134,14 +141,15 @@ class NeuralTangentRegressor(TargetsMixin, _NeuralTangent):
     activation : str, callable or Activation
         σ, with a derivative; "auto" as for `RandomFeaturesRegressor`.
     ridge : "auto", float or sequence of float
-        λ, or candidates from which generalised cross-validation picks without refitting.
+        λ, or candidates from which generalised cross-validation picks without refitting, as for
+        `RandomFeaturesRegressor`.
     solver : "auto", "primal", "direct", "cholesky" or "cg"
         By the Gram matrix of the parameters; by that of the samples, reduced once for all ridges; by a Cholesky
         decomposition of it for each ridge that is tried; or by conjugate gradients on products with it. "auto" is the
         first where there are fewer parameters than samples, the second up to 2,000 samples, the third up to 12,000.
     tol, max_iter : float, int
         Relative residual at which conjugate gradients stop, and their most steps.
-    scale, bias : see `RandomFeatureMap`
+    scale, bias, directions : see `RandomFeatureMap`
     fit_intercept : bool
         Whether f has a constant c.
     random_state : int, RandomState or None

@@ -69,3 +69,28 @@ def probabilities(scores: FloatArray, t: float) -> FloatArray:
 def _two(scores: FloatArray) -> FloatArray:
     """Return a score for each class: of two, zero and that of the second."""
     return np.column_stack([np.zeros(len(scores)), scores[:, 0]]) if scores.shape[1] == 1 else scores
+
+
+def missed(K: FloatArray, Y: FloatArray, shift: float, constant: bool) -> float:
+    """Return the share of samples that ridge regression without them puts into the wrong class.
+
+    f_{−i} = y_i − (y_i − f_i)/(1 − h_i) for the kernel matrix K, targets ±1, (n, k), and the shift nλ; leverages h_i as
+    they are: 1 − H = s(K + s)⁻¹, and less 1/n with a constant, K and y centred.
+
+    >>> K = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> missed(K, np.array([[1.0], [1.0], [-1.0]]), 0.1, False)  # nobody is like the third
+    0.3333333333333333
+    """
+    from scipy.linalg import cholesky, solve_triangular
+
+    n = len(K)
+    Z, s = Y, max(shift, 1e-12 * float(np.trace(K)))
+    if constant:
+        Z, means = Y - Y.mean(axis=0), K.mean(axis=0)
+        K = K - means - means[:, None] + means.mean()
+    root = solve_triangular(cholesky(K + s * np.eye(n), lower=True), np.eye(n), lower=True)
+    left_over = s * (root.T @ (root @ Z))
+    kept = s * np.sum(root * root, axis=0) - float(constant) / n
+    F = Y - left_over / np.maximum(kept, 1e-12)[:, None]
+    wrong = F[:, 0] * Y[:, 0] <= 0 if Y.shape[1] == 1 else np.argmax(F, axis=1) != np.argmax(Y, axis=1)
+    return float(np.mean(wrong))

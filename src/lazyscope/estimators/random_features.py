@@ -29,12 +29,15 @@ class RandomFeaturesRegressor(TargetsMixin, SecondLayer):
     width : int
         N, the number of random neurons.
     activation : str, callable or Activation
-        σ; names as in `lazyscope.activation_names`. "auto" fits relu, and erf over much and over little of its range
-        (`scale` and `bias` go with them), and keeps the one of lowest GCV, `activation_`: four fits for one.
+        σ; names as in `lazyscope.activation_names`. "auto" fits relu, and erf over more and over less of its range
+        (`scale` and `bias` go with them), with either kind of `directions`, and keeps the one of lowest GCV (for
+        classes, that puts the fewest left-out samples into the wrong one), `activation_` and `directions_`: six fits
+        for one, on at most 1,000 samples (600 for the tangent model) or three a neuron.
     ridge : "auto", float or sequence of float
-        λ, or candidates from which GCV picks without refitting; "auto" is 50 values over ten decades. 0 is the limit
-        λ → 0: least squares, of least norm where there are more features than samples.
-    scale, bias : see `RandomFeatureMap`
+        λ, or candidates from which GCV picks without refitting, degrees of freedom counted 1 + 4/√n times; "auto" is 50
+        values over ten decades. 0 is the limit λ → 0: least squares, of least norm where there are more features than
+        samples.
+    scale, bias, directions : see `RandomFeatureMap`
     fit_intercept : bool
         Whether f has a constant c.
     random_state : int, RandomState or None
@@ -131,6 +134,7 @@ class RandomFeaturesClassifier(ProbabilityMixin, SecondLayer):
         ridge: Any = "auto",
         scale: Any = "auto",
         bias: float = 0.3,
+        directions: str = "random",
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -140,6 +144,7 @@ class RandomFeaturesClassifier(ProbabilityMixin, SecondLayer):
             ridge=ridge,
             scale=scale,
             bias=bias,
+            directions=directions,
             fit_intercept=fit_intercept,
             random_state=random_state,
         )

@@ -15,6 +15,8 @@ from lazyscope.numerics.ridge import Block, Moments, Solved, from_rows
 class SecondLayer(NeuronsOnRows):
     """What regression and classification share: fit targets Y, (n, k), and evaluate f, (n, k)."""
 
+    _tried = 1000
+
     def __init__(
         self,
         width: int = 200,
@@ -23,6 +25,7 @@ class SecondLayer(NeuronsOnRows):
         ridge: Any = "auto",
         scale: Any = "auto",
         bias: float = 0.3,
+        directions: str = "random",
         fit_intercept: bool = True,
         random_state: Any = None,
     ) -> None:
@@ -31,12 +34,13 @@ class SecondLayer(NeuronsOnRows):
         self.ridge = ridge
         self.scale = scale
         self.bias = bias
+        self.directions = directions
         self.fit_intercept = fit_intercept
         self.random_state = random_state
 
     def _fit_ridge(self, X: Any, Y: FloatArray, v: FloatArray | None) -> None:
         ridges = ridges_of(self.ridge, type(self).__name__)
-        if self._chosen(X, v, lambda copy: copy._fit_ridge(X, Y, v)):
+        if self._chosen(X, Y, v, lambda copy, k: copy._fit_ridge(X[k], Y[k], None if v is None else v[k])):
             return
         self.layer_ = layer = self._drawn(X, v)
         (n, _), N = X.shape, layer.width
@@ -51,6 +55,11 @@ class SecondLayer(NeuronsOnRows):
         for Phi, part, weight in self._blocks(layer, X, Y, v):
             moments.add(Phi, part, weight)
         self._keep(moments.solve(ridges))
+
+    def _gram(self, X: Any) -> FloatArray:
+        """Return the inner products of features, (n, n)."""
+        Phi = in_doubles(self.layer_, X)
+        return product(Phi, Phi)
 
     def _add(self, X: Any, Y: FloatArray, v: FloatArray | None) -> None:
         """Add samples to those already seen, and solve again."""
@@ -69,6 +78,7 @@ class SecondLayer(NeuronsOnRows):
     def _keep(self, solved: Solved) -> None:
         path = solved.path
         self.ridges_, self.gcv_, self.freedom_ = path.ridges, path.gcv, path.freedom
+        self._score = float(path.scores[path.best])
         self.ridge_ = float(path.ridges[path.best])
         self._coefficients, self._constants = solved.coefficients, solved.constants
         self._best = path.best

@@ -21,7 +21,7 @@ from lazyscope.errors import NotConverged
 from lazyscope.estimators.base import Array
 from lazyscope.estimators.tangent import Tangent
 from lazyscope.numerics.krylov import shifted_cg
-from lazyscope.numerics.ridge import AUTO, Moments, RidgePath, dual
+from lazyscope.numerics.ridge import AUTO, Moments, RidgePath, cautious, dual
 from lazyscope.progress import report
 
 FEW, MANY = 2000, 12000  # samples up to which K is reduced to tridiagonal form, and up to which it is formed
@@ -101,7 +101,7 @@ def cholesky_fit(
             last.clear()
             last[ridge] = system.decomposed(ridge)
             tried[ridge] = system.solve(ridge, last[ridge], exactly=ridges is not None)
-        return tried[ridge].gcv
+        return tried[ridge].score
 
     if ridges is None:
         least = _LEAST_RIDGE * float(np.trace(K)) / centre.n
@@ -117,6 +117,7 @@ def cholesky_fit(
         np.stack([tried[ridge].alpha for ridge in order], axis=1),
         np.array([tried[ridge].gcv for ridge in order]),
         np.array([tried[ridge].freedom for ridge in order]),
+        centre.n,
     )
     return _assembled(tangent, Y, centre, path, path.solutions[:, path.best], len(tried))
 
@@ -133,7 +134,7 @@ def _of_first_rows(
     system = _System(some, some, centre.targets(Y[:rows]), _probes(centre, rng), centre.n)
 
     def score(ridge: float) -> float:
-        return system.solve(ridge, system.decomposed(ridge), exactly=False).gcv
+        return system.solve(ridge, system.decomposed(ridge), exactly=False).score
 
     return _climb(score, 1e-2 * unit, _LEAST_RIDGE * unit)
 
@@ -174,9 +175,10 @@ def _climb(score: Callable[[float], float], start: float, least: float) -> float
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """GCV, tr H_λ and α = (K + nλ)⁻¹Y at one ridge."""
+    """GCV and the cautious one, tr H_λ and α = (K + nλ)⁻¹Y at one ridge."""
 
     gcv: float
+    score: float
     freedom: float
     alpha: FloatArray
 
@@ -211,7 +213,7 @@ class _System:
             alpha = better
         lost = shift**2 * float(np.sum(alpha**2)) / n
         gcv = lost / max(1.0 - freedom / n, 1e-12) ** 2 if n > freedom else np.inf
-        return _Tried(gcv, freedom, alpha)
+        return _Tried(gcv, float(cautious(gcv, freedom, n)), freedom, alpha)
 
     def decomposed(self, ridge: float) -> Array:
         """Return the Cholesky factor of K + nλ, in float64 where rounding to float32 leaves none."""
@@ -302,7 +304,7 @@ def cg_fit(
     scores = np.where(n > freedom, lost / n / np.maximum(1.0 - freedom / n, 1e-12) ** 2, np.inf)
     usable = np.where((worst <= tol) & (probed <= max(tol, 1e-3)), scores, np.inf)
     scores = usable if np.any(np.isfinite(usable)) else scores
-    path = RidgePath(ridges, alpha, scores, freedom)
+    path = RidgePath(ridges, alpha, scores, freedom, n)
     if worst[path.best] > tol:
         raise NotConverged(
             f"{owner}: conjugate gradients left a residual of {worst[path.best]:.1e} after max_iter = {max_iter} steps "

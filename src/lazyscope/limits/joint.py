@@ -32,7 +32,7 @@ def _joint(claim: Claim) -> Claim:
         title="both layers",
         theorem=f"{claim.theorem}, whose class contains the second layer's features for σ = u²",
         compute=_of_first_layer(claim.compute),
-        dimensions=(50, 100, 200),  # NT's own claim is measured up to 800
+        dimensions=(50, 100, 200),  # NT's own claim is measured up to 400
         example=lambda d: (claim.example(d)[0], JointTangent()),
     )
 

@@ -98,14 +98,14 @@ def test_on_noise_no_regime_learns():
         assert not found.part.significant
 
 
-def cells(**errors):
+def cells(samples=200, **errors):
     """Errors of regimes at width 100: 40 rows in each of five folds, spread evenly around the mean."""
     spread = np.linspace(-0.05, 0.05, 40)
     parts = {
-        Cell(name, 100, 200): [value + shift + spread for shift in (-0.01, 0, 0, 0, 0.01)]
+        Cell(name, 100, samples): [value + shift + spread for shift in (-0.01, 0, 0, 0, 0.01)]
         for name, value in errors.items()
     }
-    return Measured([np.full(40, 1.0)] * 5, parts, samples=200, rows=200)
+    return Measured([np.full(40, 1.0)] * 5, parts, samples=samples, rows=samples)
 
 
 def test_verdicts_in_words():
@@ -133,11 +133,45 @@ def test_what_was_not_compared_is_not_ranked():
         "every fold; about 9s would."
     )
     assert verdict.gain(partly, 200, 100) is None and verdict.boosting(partly, 100) == ""
-    fewer = cells(RF=0.6, NT=0.5, NN=0.3)
-    fewer.rows, fewer.budget, fewer.needed = 1600, 20.0, 130.0
-    assert "on 200 of 1,600 training rows, as many as 20 s allow; about 3m would allow all" in verdict.sentence(
-        fewer, 100
-    )
+
+
+def some_rows(before, here, trees=None):
+    """Errors on 50 and on 200 of 1,600 rows; of boosted trees on both, too."""
+    measured = cells(**here)
+    measured.rows, measured.budget, measured.needed = 1600, 20.0, 130.0
+    measured.losses |= cells(50, **before).losses
+    for samples, error in zip((50, 200), trees or (), strict=False):
+        measured.losses[Cell("GB", 0, samples)] = next(iter(cells(samples, GB=error).losses.values()))
+    return measured
+
+
+def test_what_some_rows_show_is_said_of_all_only_where_it_can_be_expected_to_last():
+    """From 50 to 200 rows and on to 1,600 is as if the change happened 1.5 times more: log 8 = 1.5 log 4."""
+    grows = some_rows({"RF": 0.8, "NT": 0.6, "NN": 0.5}, {"RF": 0.6, "NT": 0.5, "NN": 0.3})
+    said = verdict.sentence(grows, 100)
+    assert said.startswith("Training features lowers the error by 40% ± 0.3 at width 100")
+    assert said.endswith("This is on 200 of 1,600 training rows, as many as 20 s allow; about 3m would allow all.")
+    # log(0.5/0.4) = 0.22 after log(0.9/0.6) = 0.41: below zero at 1,600 rows
+    turns = some_rows({"RF": 0.6, "NT": 0.8, "NN": 0.9}, {"RF": 0.4, "NT": 0.5, "NN": 0.5})
+    assert "25% ± 0.2 higher than that of random features" in verdict.sentence(turns, 100)
+    nothing = some_rows({"RF": 0.6, "NT": 0.8, "NN": 0.9}, {"RF": 0.4, "NT": 0.5, "NN": 0.401})
+    assert "which may be chance" in verdict.sentence(nothing, 100)
+    alone = some_rows({}, {"RF": 0.6, "NT": 0.5, "NN": 0.3})
+    assert "nothing tells how that changes with the rows" in verdict.sentence(alone, 100)
+    for undecided in (turns, nothing, alone):
+        said = verdict.sentence(undecided, 100)
+        assert said.startswith("Undecided: on 200 of 1,600 training rows, as many as 20 s allow, the error of the ")
+        assert said.endswith("; about 3m would allow all.")
+    nobody = some_rows({}, {"RF": 1.0, "NT": 1.0, "NN": 0.9999})
+    assert "no regime predicts the target clearly better than a constant does" in verdict.sentence(nobody, 100)
+
+
+def test_boosted_trees_on_some_rows_are_not_told_as_on_all():
+    errors = {"RF": 0.6, "NT": 0.5, "NN": 0.3}
+    lasting = verdict.boosting(some_rows(errors, errors, (0.6, 0.6)), 100)
+    assert lasting.startswith("Boosted trees would do worse than the trained network does")
+    catching_up = verdict.boosting(some_rows(errors, errors, (0.6, 0.4)), 100)
+    assert catching_up.startswith("On these rows boosted trees do worse than the trained network does")
 
 
 def test_boosted_trees_in_words():
@@ -178,12 +212,12 @@ def test_rows_are_fitted_to_the_budget_so_that_regimes_can_be_compared():
     ample = measure(parts, "regression", [10, 20], Budget(1e9, clock=Clock(0.001)), 0)
     assert ample.samples == ample.rows == 750 and not ample.skipped and ample.reference is not None
     # epochs look at the clock, so that the network takes most of the time: 187 rows, then as many as fit
-    budget = Budget(40.0, clock=Clock(0.02))
+    budget = Budget(60.0, clock=Clock(0.02))
     found = measure(parts, "regression", [10, 20], budget, 0)
-    assert 187 <= found.samples < 750 and found.skipped and found.needed > 40.0
+    assert 187 <= found.samples < 750 and found.skipped and found.needed > 60.0
     assert all(Cell(name, 20, found.samples) in found.losses for name in ("RF", "NT", "NN"))
-    assert budget.clock.now <= 40.0 + 0.02 * (3 + len(found.skipped))  # the look that ends a fit, two that time it, …
-    assert "training rows, as many as 40 s allow" in verdict.sentence(found, 20)
+    assert budget.clock.now <= 60.0 + 0.02 * (3 + len(found.skipped))  # the look that ends a fit, two that time it, …
+    assert "training rows, as many as 60 s allow" in verdict.sentence(found, 20)
 
 
 def test_a_budget_too_short_for_any_comparison_says_so():

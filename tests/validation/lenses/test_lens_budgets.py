@@ -213,4 +213,5 @@ def test_no_verdict_is_contradicted_and_the_budget_is_kept(budget, name, tmp_pat
         contradicted=wrong,
     )
     assert not wrong
+    assert told["samples"] > 0  # a comparison there must be
     assert seconds <= LATE * budget

@@ -89,22 +89,32 @@ class PanelsPreset(Preset):
         return cls(d=450, fitted=Dots(fits, 10), tangent=Dots(widths, 1), trained=Dots(widths, 1), cost=cost)
 
     @classmethod
-    def thrifty(cls, cost: str, trained: tuple[float, ...], tangent: tuple[float, ...] = ()) -> PanelsPreset:
+    def thrifty(
+        cls,
+        cost: str,
+        widths: tuple[int, ...] = (45, 225, 450, 4500),
+        trained: tuple[float, ...] = (),
+        tangent: tuple[float, ...] = (),
+    ) -> PanelsPreset:
         """Return the paper's protocol with less work at the same dots.
 
         Of the six step sizes three are given up after a tenth of the steps and one more after three tenths. That keeps
         the best in all eight runs of Figure 1, which tried all six to the end. At N = 4500 the step sizes `trained`
-        and `tangent` are given, as found best at smaller N, and two fits are drawn, as their risks hardly differ.
+        and `tangent` may be given, as found best at smaller N, and two fits are drawn, as their risks hardly differ.
 
         >>> PanelsPreset.thrifty("hours", trained=(0.01,)).trained.chosen
         {4500: (0.01,)}
         """
-        plain = cls.paper(cost)
+        plain = cls.paper(cost, widths)
+
+        def saving(dots: Dots, chosen: tuple[float, ...]) -> Dots:
+            return replace(dots, halving=(0.1, 0.3), chosen={4500: chosen} if chosen else {})
+
         return replace(
             plain,
             fitted=replace(plain.fitted, fewer={4500: 2}),
-            tangent=replace(plain.tangent, halving=(0.1, 0.3), chosen={4500: tangent} if tangent else {}),
-            trained=replace(plain.trained, halving=(0.1, 0.3), chosen={4500: trained}),
+            tangent=saving(plain.tangent, tangent),
+            trained=saving(plain.trained, trained),
         )
 
     def at(self, widths: Any) -> PanelsPreset:

@@ -71,7 +71,12 @@ class Budget:
     @property
     def left(self) -> float:
         """Seconds that are left."""
-        return self.seconds - self.kept - (self.clock() - self.start)
+        return self.seconds - self.kept - self.spent
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the start."""
+        return self.clock() - self.start
 
     @contextmanager
     def ending(self) -> Iterator[None]:

@@ -29,11 +29,9 @@ if TYPE_CHECKING:
 
 WIDTHS = (32, 128, 512)
 _MOST_ROWS = 10_000
-_FOR_REPORT = (
-    0.05,
-    2.0,
-)  # of the budget, and seconds: the last fit may take longer than expected, pictures take two of a core
+_FOR_REPORT = (0.05, 1.2)  # of the budget: the last fit may take longer than expected; seconds of a core, for pictures
 _FOR_THEORY = 0.15  # of the budget, for the quadratic part and the forecasts
+_FOR_OUTLOOK = 0.4  # seconds of a core, for the smallest forecast of more rows
 _FORECAST_WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 _FOR_QUADRATIC = 0.3  # of what is left for theory
 _TRIED = 6  # directions, on which the quadratic part is timed
@@ -116,23 +114,21 @@ def data_lens(
     (True, ['baseline', 'boosted', 'error'])
     """
     clock = budget if isinstance(budget, Budget) else Budget(seconds_of(budget, "lens"))
-    clock.kept = min(_FOR_REPORT[0] * clock.seconds + _FOR_REPORT[1] * _crowded(clock), 0.45 * clock.seconds)
+    clock.kept = _for_report(clock)
     sizes = tuple(int(width) for width in np.atleast_1d(whole_numbers(widths, "lens", "widths")))
     if len(set(sizes)) != len(sizes):
         raise InvalidParameter.of("lens", "widths", "be different numbers", sizes)
     seed = whole_number(seed, "lens", "seed", least=0)
     table, notes = _fewer_rows(table, whole_number(rows, "lens", "rows", least=10), seed)
     parts = folds_of(table, folds, seed)
-    for_report = clock.kept
-    clock.kept += _FOR_THEORY * clock.seconds
-    measured = measure(parts, table.task, sizes, clock, seed)
-    clock.kept = for_report
+    measured = measure(parts, table.task, sizes, clock, seed, kept=_FOR_THEORY * clock.seconds)
+    clock.kept = _for_report(clock)
     ahead, more = _ahead(table, clock, seed)
     part, told = _quadratic(table, clock)
     notes += (*more, *told)
     expected: dict[str, FloatArray] = {}
     shown: tuple[int, ...] = ()
-    if part is not None:
+    if part is not None and clock.left > 0:
         shown = tuple(width for width in _FORECAST_WIDTHS if width <= max(32, 16 * len(part.beta)))  # flat beyond
         begun = clock.left
         # the next width takes some four times as long as all before it
@@ -161,8 +157,13 @@ def data_lens(
 
 
 def _crowded(clock: Budget) -> float:
-    """Return how many times longer than its processor time the work so far took: beside busy neighbours, up to 5."""
-    return float(np.clip((clock.clock() - clock.start) / max(time.process_time(), 0.1), 1.0, 5.0))
+    """Return how many times longer than its processor time the work so far took: beside busy neighbours, up to 8."""
+    return float(np.clip(clock.spent / max(time.process_time(), 0.1), 1.0, 8.0))
+
+
+def _for_report(clock: Budget) -> float:
+    """Return the seconds that are kept for the report."""
+    return min(_FOR_REPORT[0] * clock.seconds + _FOR_REPORT[1] * _crowded(clock), 0.45 * clock.seconds)
 
 
 def _fewer_rows(table: Table, most: int, seed: int) -> tuple[Table, tuple[str, ...]]:
@@ -181,7 +182,7 @@ def _fewer_rows(table: Table, most: int, seed: int) -> tuple[Table, tuple[str, .
 def _ahead(table: Table, clock: Budget, seed: int) -> tuple[Outlook | None, tuple[str, ...]]:
     """Return the forecast of more rows, from a kernel matrix that the time left allows, or a word why not."""
     report(0, 1, "forecast")
-    if clock.left < 0.2 * _FOR_THEORY * clock.seconds:
+    if clock.left < max(0.2 * _FOR_THEORY * clock.seconds, _FOR_OUTLOOK * _crowded(clock)):
         return None, ("no forecast of more rows: no time was left",)
     try:
         return outlook(table, clock.left / _FOR_THEORY, seed), ()

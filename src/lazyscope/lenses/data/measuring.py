@@ -2,15 +2,16 @@
 
 The error is the squared error over the variance of the target (1 is the best constant), or the share of rows put into
 the wrong class. Regimes are ranked only where all of them were measured, so that rows are fitted to the budget first:
-RF, NT and NN at the middle width on a few rows, in every fold; then on as many rows as their times allow. What is left
-goes to boosted trees for reference, the quadratic model, the other widths, fewer samples, and wider and wider random
-features until they reach the trained network.
+RF, NT and NN at the middle width on a few rows, in every fold; then on four times as many, again and again, as long as
+their times allow. What is left goes to boosted trees for reference, the quadratic model, the other widths, fewer
+samples, and wider and wider random features until they reach the trained network.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import log
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,13 @@ LAZY = ("RF", "NT")
 _SHARES = (0.5, 0.25, 0.125)  # of the training rows
 _FEWEST = 40
 _PILOT = 100  # rows on which regimes are timed, and compared if nothing else fits; at most twice as many
-_FOR_ROWS = 0.6  # of what is left, for the comparison on more rows
-_DOUBT = 1.5  # by how much longer a fit on more rows may take than its flops say
+_FOR_ROWS = 0.8  # of what is left, for the comparison on more rows
+_DOUBT = 1.3  # by how much longer a fit on more rows may take than its flops say
+_GROWTH = 4  # times the rows from one comparison to the next: the time of the next is known, and a trend is seen
 _WORTH_MORE = 1.3  # times the rows, for a comparison to be made again
 _WIDEST = 16384
 # flops a second, as `regimes.cost` counts them, on one core; for what has not been timed yet
-_USUAL = {"RF": 1e9, "NT": 1e9, "NN": 2e10, "QM": 2e10, regimes.BOOSTED: 2e10}
+_USUAL = {"RF": 8e9, "NT": 4e10, "NN": 5e10, "QM": 2e10, regimes.BOOSTED: 6e9}
 
 
 @dataclass(frozen=True, order=True)
@@ -86,6 +88,12 @@ class Measured:
         """Return the mean over folds and its standard error."""
         return spread(self.losses[cell])
 
+    def before(self, width: int) -> int:
+        """The rows, nearest to a quarter, on which the regimes were compared before; 0 where they were not."""
+        sizes = {cell.samples for cell in self.losses if 2 * cell.samples <= self.samples}
+        sizes = {n for n in sizes if all(Cell(name, width, n) in self.losses for name in COMPARED)}
+        return min(sizes, key=lambda n: abs(log(_GROWTH * n / self.samples)), default=0)
+
     def at(self, samples: int) -> dict[str, list[Cell]]:
         """Return the cells of the four regimes measured on so many rows, by regime, narrow before wide."""
         cells: dict[str, list[Cell]] = {}
@@ -126,20 +134,25 @@ class _Bench:
         return max(1.0, slower) / _USUAL[regime]
 
 
-def measure(folds: Sequence[Fold], task: Task, widths: Sequence[int], budget: Budget, seed: int) -> Measured:
-    """Fit and test whatever the budget allows."""
+def measure(
+    folds: Sequence[Fold], task: Task, widths: Sequence[int], budget: Budget, seed: int, kept: float = 0.0
+) -> Measured:
+    """Fit and test whatever the budget allows, and keep some seconds of it once there is a comparison."""
     unit = float(np.var(np.concatenate([fold.y_test for fold in folds]))) if task == "regression" else 1.0
     bench, middle = _Bench(folds, task, unit, budget, seed), middle_of(widths)
     result = Measured([_constant(fold, task) / unit for fold in folds], budget=budget.seconds)
     result.rows = min(len(fold.y) for fold in folds)
-    begun = budget.seconds - budget.left
-    _compare(result, bench, middle)
+    _compare(result, bench, middle, kept)
     if result.samples < result.rows:
         wanted = [Cell(name, middle, result.rows if result.samples else _pilot(result.rows)) for name in COMPARED]
-        result.needed = begun + _DOUBT * sum(map(bench.expected, wanted)) / _FOR_ROWS
+        more = _DOUBT * sum(map(bench.expected, wanted)) / _FOR_ROWS
+        result.needed = (budget.spent + more) / (1.0 - budget.kept / budget.seconds)
     if result.samples == 0:
         return result
     plan = _plan(sorted(widths), result.samples, bench.outputs)
+    earlier = result.before(middle)
+    if result.samples < result.rows and earlier:  # so that the trend of boosted trees is seen, too
+        plan.insert(1, Cell(regimes.BOOSTED, 0, earlier))
     for done, cell in enumerate(plan):
         report(done, len(plan), _words(cell))
         _run(result, cell, bench)
@@ -153,20 +166,40 @@ def measure(folds: Sequence[Fold], task: Task, widths: Sequence[int], budget: Bu
     return result
 
 
-def _compare(result: Measured, bench: _Bench, middle: int) -> None:
+def _compare(result: Measured, bench: _Bench, middle: int, kept: float) -> None:
     """Measure RF, NT and NN at the middle width: on a few rows first, then on as many as the time allows."""
     size = _pilot(result.rows)
+    if not _warm_up(bench, middle):
+        return
     while True:
         for k, name in enumerate(COMPARED):
             cell = Cell(name, middle, size)
             report(k, len(COMPARED), _words(cell))
             if not _run(result, cell, bench):
                 return
+        if result.samples == 0:
+            bench.budget.kept += kept
         result.samples = size
-        larger = _affordable(bench, middle, size, result.rows)
+        most = _GROWTH * size if _WORTH_MORE * _GROWTH * size < result.rows else result.rows
+        larger = _affordable(bench, middle, size, most)
         if larger < min(result.rows, _WORTH_MORE * size) or larger == size:
             return
         size = larger
+
+
+def _warm_up(bench: _Bench, middle: int) -> bool:
+    """Fit RF, NT and NN twice on a few rows: the first fit loads compiled code, the second tells the speed."""
+    X, y = bench.folds[0].first(max(_FEWEST, bench.outputs))
+    try:
+        with within(), bench.budget.ending():
+            for name in COMPARED:
+                units = bench.flops(Cell(name, middle, len(y)))
+                for _ in range(2):
+                    with bench.budget.measuring(name, units):
+                        regimes.fit(name, bench.task, middle, X, y, bench.seed)
+    except OutOfTime:
+        return False
+    return True
 
 
 def _pilot(n: int) -> int:

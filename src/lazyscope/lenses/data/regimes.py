@@ -59,10 +59,10 @@ def cost(regime: str, width: int, n: int, d: int, outputs: int) -> float:
     """Return the flops of a fit, roughly: only ratios between sizes of one regime are used."""
     if regime == "RF":
         small = min(n, width)
-        return 2.0 * n * width * d + float(n) * width * small + 1.3 * small**3 + 1e7
+        return 2.0 * n * width * d + float(n) * width * small + 1.3 * small**3 + 5e7
     if regime == "NT":
         small = min(n, width * d)
-        return float(n) * small * (width + d) + 3.0 * small**3 + 4.0 * outputs * n * width * d + 1e7
+        return float(n) * small * (width + d) + 3.0 * small**3 + 4.0 * outputs * n * width * d + 2e8
     if regime == "QM":
         return outputs * _STEPS * (8.0 * n * width * d + 3e6)
     if regime == BOOSTED:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
+from math import hypot, log
 
 import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.lenses.data.measuring import COMPARED, Cell, Measured, spread
 from lazyscope.lenses.data.quadratic.part import QuadraticPart
-from lazyscope.lenses.data.regimes import NAMES
+from lazyscope.lenses.data.regimes import BOOSTED, NAMES
 
 _CLEAR, _SURE = 2.0, 3.0  # standard errors
 _WORTH_A_WORD = 0.01
@@ -30,6 +30,30 @@ class Gain:
     def clear(self) -> bool:
         """Whether it is beyond two standard errors and more than a hundredth, either way."""
         return abs(self.share) > max(_CLEAR * self.stderr, _WORTH_A_WORD)
+
+    def lasts(self, before: Gain | None, growth: float, further: float) -> bool:
+        """Whether it can be expected on `further` times the rows, given what it was on `growth` times fewer.
+
+        The logarithm of the ratio of errors goes on along that of the rows, and must keep its sign by two standard
+        errors.
+
+        >>> Gain(128, "NT", 0.3, 0.02).lasts(Gain(128, "NT", 0.2, 0.05), 4.0, 4.0)
+        True
+        >>> Gain(128, "NT", -0.1, 0.02).lasts(Gain(128, "NT", -0.3, 0.05), 4.0, 4.0)
+        False
+        """
+        if not self.clear or before is None:
+            return False
+        t = log(further) / log(growth)
+        (here, doubt), (there, more) = self._logarithm, before._logarithm
+        expected, stderr = here + t * (here - there), hypot((1.0 + t) * doubt, t * more)
+        return bool(expected * here > 0 and abs(expected) > _CLEAR * stderr)
+
+    @property
+    def _logarithm(self) -> tuple[float, float]:
+        """The logarithm of the ratio of errors, and its standard error."""
+        ratio = max(1.0 - self.share, 1e-12)
+        return log(ratio), self.stderr / ratio
 
     def __str__(self) -> str:
         percent = 100.0 * self.stderr
@@ -95,13 +119,36 @@ def sentence(measured: Measured, width: int) -> str:
             f"No comparison: {measured.budget:g} s do not allow {names} at width {width} in every fold; "
             f"about {_duration(measured.needed)} would."
         )
-    said = _compared(measured, measured.samples, width)
-    if measured.samples < measured.rows:
-        said += (
-            f" This is on {measured.samples:,} of {measured.rows:,} training rows, as many as {measured.budget:g} s "
-            f"allow; about {_duration(measured.needed)} would allow all, and may change the verdict."
-        )
-    return said
+    if measured.samples == measured.rows:
+        return _compared(measured, measured.samples, width)
+    some = f"{measured.samples:,} of {measured.rows:,} training rows, as many as {measured.budget:g} s allow"
+    needed = f"about {_duration(measured.needed)} would allow all"
+    if not learns(measured):
+        return f"Undecided: on {some}, no regime predicts the target clearly better than a constant does; {needed}."
+    here, before = gain(measured, measured.samples, width), gain(measured, measured.before(width), width)
+    assert here is not None
+    if _lasts(measured, here, before):
+        return f"{_compared(measured, measured.samples, width)} This is on {some}; {needed}."
+    lazy = "random features" if here.lazy == "RF" else "the tangent model"
+    how = "lower" if here.share > 0 else "higher"
+    if not here.clear:
+        doubt = "which may be chance"
+    elif before is None:
+        doubt = "and nothing tells how that changes with the rows"
+    else:
+        was = "lower" if before.share > 0 else "higher"
+        doubt = f"and on {measured.before(width):,} rows it is {before} {was}: on all it may be another"
+    return (
+        f"Undecided: on {some}, the error of the trained network is {here} {how} than that of {lazy} at width "
+        f"{width}, {doubt}; {needed}."
+    )
+
+
+def _lasts(measured: Measured, here: Gain, before: Gain | None) -> bool:
+    """Whether a gain on the rows of the comparison can be expected on all rows at hand."""
+    if before is None:
+        return False
+    return here.lasts(before, measured.samples / measured.before(here.width), measured.rows / measured.samples)
 
 
 def _compared(measured: Measured, samples: int, width: int) -> str:
@@ -132,17 +179,29 @@ def boosting(measured: Measured, width: int) -> str:
     trees = measured.reference
     if trees is None:
         return ""
-    best = min((Cell(name, width, measured.samples) for name in COMPARED), key=lambda cell: measured.mean(cell)[0])
-    share, stderr = _reduction(measured.losses[trees], measured.losses[best])
-    gained = Gain(width, best.regime, share, stderr)
-    do, error = "do" if best.regime == "RF" else "does", measured.mean(trees)[0]
-    than = f"than the {NAMES[best.regime]} {do}" if best.regime != "RF" else "than random features do"
+    gained = _of_trees(measured, measured.samples, width)
+    assert gained is not None
+    do, error = "do" if gained.lazy == "RF" else "does", measured.mean(trees)[0]
+    than = f"than the {NAMES[gained.lazy]} {do}" if gained.lazy != "RF" else "than random features do"
+    everywhere = measured.samples == measured.rows
+    if not everywhere:
+        everywhere = _lasts(measured, gained, _of_trees(measured, measured.before(width), width))
+    would = "Boosted trees would do" if everywhere else "On these rows boosted trees do"
     if not gained.clear:
         if not learns(measured):
             return ""
-        return f"Boosted trees would do no better: their error is {error:#.3g}, a difference of {gained}."
-    word, how = ("better", "lower") if share > 0 else ("worse", "higher")
-    return f"Boosted trees would do {word} {than}: their error is {error:#.3g}, {gained} {how}."
+        return f"{would} no better: their error is {error:#.3g}, a difference of {gained}."
+    word, how = ("better", "lower") if gained.share > 0 else ("worse", "higher")
+    return f"{would} {word} {than}: their error is {error:#.3g}, {gained} {how}."
+
+
+def _of_trees(measured: Measured, samples: int, width: int) -> Gain | None:
+    """Return by how much boosted trees lower the error of the best of RF, NT and NN, which is named in `lazy`."""
+    trees, cells = Cell(BOOSTED, 0, samples), [Cell(name, width, samples) for name in COMPARED]
+    if any(cell not in measured.losses for cell in (trees, *cells)):
+        return None
+    best = min(cells, key=lambda cell: measured.mean(cell)[0])
+    return Gain(width, best.regime, *_reduction(measured.losses[trees], measured.losses[best]))
 
 
 def shares(part: QuadraticPart) -> str:

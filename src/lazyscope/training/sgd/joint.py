@@ -17,11 +17,11 @@ from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.numerics.compiled import compiled
 from lazyscope.numerics.normals import Float32
-from lazyscope.training.sgd.pack import Int
+from lazyscope.training.sgd.pack import Int, SecondLayer
 from lazyscope.training.sgd.tangent import Tangents
 
 
-class JointTangents(Tangents):
+class JointTangents(SecondLayer, Tangents):
     """Models linear in both layers: at most 6·batch·d·N flops a step, and σ and σ′ of batch·N numbers."""
 
     compresses = False  # the a_i are N parameters, also for N > d
@@ -47,16 +47,6 @@ class JointTangents(Tangents):
         """Move a and V by their gradients."""
         super().move(X, r, rate)
         descend_shared(self.values, self.shared, r * (rate * rate.dtype.type(2.0 / len(r))), self.first, self.a)
-
-    def drop(self, columns: slice) -> None:
-        """Remove second-layer weights, too."""
-        super().drop(columns)
-        self.a = np.delete(self.a, columns)
-
-    def healthy(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Say of each model whether all its numbers are finite, a among them."""
-        lost = np.concatenate([[0], np.cumsum(~np.isfinite(self.a))])
-        return np.asarray(super().healthy() & (lost[self.first[1:]] == lost[self.first[:-1]]))
 
     def form(self, m: int) -> FloatArray | None:
         """Return None: for σ = u² the offset has a part of −λ₀Σa_i/N, and the risk is measured on samples."""

@@ -21,10 +21,10 @@ from lazyscope.numerics.adam import EPSILON, adam, corrected
 from lazyscope.numerics.blas import gemm
 from lazyscope.numerics.compiled import compiled
 from lazyscope.numerics.normals import Float32
-from lazyscope.training.sgd.pack import Int, Pack, add_weighted
+from lazyscope.training.sgd.pack import Int, SecondLayer, add_weighted
 
 
-class Networks(Pack):
+class Networks(SecondLayer):
     """Networks with any activation: 4·batch·d·N flops a step and model, and σ and σ′ of batch·N numbers."""
 
     def __init__(
@@ -57,16 +57,6 @@ class Networks(Pack):
         D, a = r * (rate * rate.dtype.type(2.0 / len(r))), self.a
         descend(self.values, slope, D, self.first, np.ones_like(a) if self.fixed_layer else a)
         self.subtract(X, slope)
-
-    def drop(self, columns: slice) -> None:
-        """Remove second-layer weights, too."""
-        super().drop(columns)
-        self.a = np.delete(self.a, columns)
-
-    def healthy(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Say of each model whether all its numbers are finite, a among them."""
-        lost = np.concatenate([[0], np.cumsum(~np.isfinite(self.a))])
-        return np.asarray(super().healthy() & (lost[self.first[1:]] == lost[self.first[:-1]]))
 
     def form(self, m: int) -> FloatArray | None:
         """Return (1/N) W diag(a) Wᵀ, for σ = u²."""

@@ -103,6 +103,22 @@ class Pack(ABC):
         return np.zeros((len(X), len(self)), dtype=self.state.dtype, order="F")
 
 
+class SecondLayer(Pack):
+    """A pack whose columns have a second-layer weight each, a."""
+
+    a: Float32
+
+    def drop(self, columns: slice) -> None:
+        """Remove second-layer weights, too."""
+        super().drop(columns)
+        self.a = np.delete(self.a, columns)
+
+    def healthy(self) -> NDArray[np.bool_]:
+        """Say of each model whether all its numbers are finite, a among them."""
+        lost = np.concatenate([[0], np.cumsum(~np.isfinite(self.a))])
+        return np.asarray(super().healthy() & (lost[self.first[1:]] == lost[self.first[:-1]]))
+
+
 @compiled
 def add_squares(H: Float32, first: Int, q: Float32) -> None:
     """Add Σ_j H_j² over the columns j of model m to q_m."""
