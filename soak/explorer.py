@@ -162,7 +162,7 @@ async def every_choice_once(site: web.Site) -> None:
 
 
 async def every_worker_once(site: web.Site, process: psutil.Process) -> None:
-    """Let as many jobs run at once as there may be workers, so that all of them are there and have loaded their code."""
+    """Let as many jobs run at once as there may be workers, so that all are there and have their code loaded."""
     state = {"d": 20, "rho_max": 1.0, "draws": 2}
     order = {"view": "quadratic", "state": state, "fidelities": ["exact", "simulate"]}
     await quiet(site, process)
