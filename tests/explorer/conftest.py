@@ -54,7 +54,7 @@ def explore(*options, **environment):
         yield process, process.stdout.readline().strip()
     finally:
         process.kill()
-        process.communicate()
+        sys.stderr.write(process.communicate()[1])  # pytest shows it beside a failure
 
 
 @pytest.fixture(scope="module")

@@ -187,7 +187,7 @@ def test_what_no_view_accepts_is_refused_in_one_line(client, path, query, word):
     assert response.status_code == 422
     (message,) = response.json().values()
     assert word in message
-    assert "\n" not in message
+    assert "\n" not in message and "pattern" not in message
 
 
 def test_only_this_servers_own_page_may_ask(client):

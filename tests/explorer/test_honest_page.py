@@ -1,9 +1,12 @@
 """What stands on the page, in its files and in its links is of the state on the screen, and of no other."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
 import pytest
+
+from lazyscope.explorer.views import VIEWS
 
 from .page import Page
 
@@ -23,16 +26,19 @@ def shown(page, name, x):
 
 
 def test_a_refusal_leaves_no_number_of_another_state(page):
-    page.open("#descent")
+    page.open("#descent?d=20&draws=2")
     tab = page.tab
     assert tab.inner_text("#reading") and page.rows()
+    page.drop()
+    assert tab.is_visible("#clear")
     tab.click("#table summary")
     tab.select_option("#c-activation", "cos")
     page.drawn()
     assert "b₁" in tab.inner_text("#failure")
     assert tab.inner_text("#reading") == tab.inner_text("#notes") == ""
     assert tab.evaluate("lazyscope.csv()") == ""
-    assert tab.evaluate("document.querySelectorAll('#chart path.js-line').length") == 0
+    assert tab.evaluate("document.querySelectorAll('#chart path.js-line, #chart .point').length") == 0
+    assert tab.inner_text("#status") == "" and tab.is_hidden("#clear")
     assert tab.locator("#table td").count() == 0
     for part in ("command", "python", "claims", "address"):
         assert tab.text_content(f"#{part}") == ""
@@ -85,6 +91,12 @@ LINKS = [
     ("#descent?noise=%", "noise = %, which must be"),
     ("#%E0%A4%A", "There is no view"),
 ]
+REFUSED = [
+    ("#quadratic?levels=a,b", "2 to 12 numbers"),
+    ("#quadratic?levels=paper,1,2", "8 numbers"),
+    ("#data?data=nowhere", "diabetes, digits, breast_cancer, or"),
+    ("#data?target=nope", "name a column: age"),
+]
 
 
 @pytest.mark.parametrize(("link", "words"), LINKS)
@@ -98,10 +110,28 @@ def test_a_link_that_cannot_be_read_is_said_and_the_page_shows_what_it_can(page,
     assert "Computing" not in page.tab.inner_text("#reading")
 
 
-def test_the_reading_is_where_the_regimes_differ(page):
-    page.open("#quadratic")
-    page.until(lambda: "At N/d = 0.5: RF 0.8" in page.tab.inner_text("#reading"))
-    assert "NT 0.37" in page.tab.inner_text("#reading")
+@pytest.mark.parametrize(("link", "words"), REFUSED)
+def test_a_link_to_what_the_library_refuses_says_what_must_hold(page, link, words):
+    page.tab.goto(page.address + "#margin")
+    page.drawn()
+    page.tab.goto(page.address + link)
+    page.until(lambda: words in page.tab.inner_text("#failure"))
+    assert "pattern" not in page.tab.inner_text("#failure") and page.tab.inner_text("#reading") == ""
+
+
+READINGS = [
+    ("quadratic", r"^At N/d = 0\.5: RF 0\.8\d+, NT 0\.37\d*, NN 0\.0\d+\.$"),
+    ("descent", r"^At N/d = 3: risk 1\.3"),  # the peak, N = n
+    ("degrees", r"^At your n = 1,000 and N = 400: risk 0\.327; learnt 0\.983 of degree 1, 0\.546 of degree 2\.$"),
+    ("margin", r"Bayes error 0\.129\.$"),
+    ("rich", r"^At output scale α = 1: end of training 0\.\d+, NT 0\.\d+, NN 0\.\d+\.$"),
+]
+
+
+@pytest.mark.parametrize(("view", "words"), READINGS)
+def test_the_reading_is_where_the_regimes_differ_and_names_every_line(page, view, words):
+    page.open(f"#{view}")
+    page.until(lambda: re.search(words, page.tab.inner_text("#reading")))
 
 
 def test_large_fits_and_is_kept(page, browser, server):
@@ -112,9 +142,11 @@ def test_large_fits_and_is_kept(page, browser, server):
     other.tab.reload()
     other.drawn()
     assert other.tab.get_attribute("html", "data-size") == "large"
-    other.until(lambda: other.tab.locator("#chart .xtitle").bounding_box())
-    title = other.tab.locator("#chart .xtitle").bounding_box()
-    assert title["y"] + title["height"] <= 720 and other.tab.locator("#title").bounding_box()["y"] >= 0
+    for view in VIEWS:
+        other.open(f"#{view}")
+        other.until(lambda: other.tab.locator("#chart .xtitle").bounding_box())
+        title = other.tab.locator("#chart .xtitle").bounding_box()
+        assert title["y"] + title["height"] <= 720 and other.tab.locator("#title").bounding_box()["y"] >= 0, view
     other.check()
     other.context.close()
 
@@ -167,18 +199,23 @@ def test_2_xor_opens_with_dots_and_they_are_in_its_files(page):
     page.until(lambda: "/api/simulate/beyond?what=samples" in tab.text_content("#address"))
 
 
-def test_ticks_do_not_overlap_on_a_phone(page):
+@pytest.mark.parametrize("size", [(360, 740), (1280, 720)], ids=["phone", "desk"])
+def test_ticks_do_not_overlap_and_none_is_left_out(page, size):
+    """Those of two panels stand in one column."""
     tab = page.tab
-    tab.set_viewport_size({"width": 360, "height": 740})
+    tab.set_viewport_size({"width": size[0], "height": size[1]})
     try:
-        for view in ("descent", "degrees", "margin", "beyond", "data", "training", "rich"):
+        for view in VIEWS:
             page.open(f"#{view}")
             page.until(lambda: tab.locator("#chart .xtick text").count() > 1)
             edges = "e => e.map(t => t.getBoundingClientRect()).map(b => [b.left, b.right, b.top, b.bottom])"
-            for axis in ("x", "y"):
+            for axis, ticks in (("x", ".xtick"), ("y", ".ytick, #chart .y2tick")):
                 near, far = (0, 1) if axis == "x" else (2, 3)
-                boxes = sorted(tab.eval_on_selector_all(f"#chart .{axis}tick text", edges), key=lambda box: box[near])
+                texts = tab.eval_on_selector_all(f"#chart {ticks.replace('tick', 'tick text')}", edges)
+                boxes = sorted(texts, key=lambda box: box[near])
                 for one, other in pairwise(boxes):
                     assert other[near] >= one[far] - 1, (view, axis, boxes)
+            hidden = "e => e.filter(t => getComputedStyle(t).opacity === '0').map(t => t.textContent)"
+            assert tab.eval_on_selector_all("#chart .xtick text", hidden) == [], view
     finally:
         tab.set_viewport_size({"width": 1280, "height": 720})

@@ -73,7 +73,7 @@ def _table(data: Path | None, options: dict[str, Any]) -> Any:
     frame = tables.read(data)
     if options["target"] is None:
         must = f"name the column to predict: {tables.columns(frame)}"
-        raise InvalidParameter.of(_OWNER, "--target", must, None)
+        raise InvalidParameter.of(_OWNER, "--target", must, "no --target")
     return tables.describe(frame, options["target"], task=options["task"], drop=options["drop"], name=data.stem)
 
 

@@ -34,17 +34,17 @@ from starlette.requests import ClientDisconnect
 
 from lazyscope import __version__
 from lazyscope.errors import LazyscopeError
-from lazyscope.explorer import pages
+from lazyscope.explorer import loading, pages
 from lazyscope.explorer.guard import LOOPBACK, TABLES, Guard
 from lazyscope.explorer.jobs import Bounds, Job, Jobs, TooManyJobs
-from lazyscope.explorer.loading import load
 from lazyscope.explorer.schemas import Accepted, Answer, Cancelled, DotsAnswer, Problem, Record, TableRecord, ViewList
 from lazyscope.explorer.stream import EventStream
 from lazyscope.explorer.tables.process import Reader
-from lazyscope.explorer.tables.shelf import SHELF, here
+from lazyscope.explorer.tables.shelf import EXAMPLES, PATTERN, SHELF, here
 from lazyscope.explorer.views import VIEWS
 from lazyscope.explorer.views.base import Drawn, State, View
 from lazyscope.explorer.views.calls import Plan
+from lazyscope.explorer.views.lazy import LEVELS
 
 T = TypeVar("T")
 
@@ -75,10 +75,9 @@ def create_app(bounds: Bounds | None = None, hosts: tuple[str, ...] | None = LOO
         app.state.jobs = Jobs(bounds)
         app.state.limiter = anyio.CapacityLimiter(_COMPUTING)
         app.state.patient = anyio.CapacityLimiter(_COMPUTING)
-        app.state.loading = asyncio.create_task(run_sync(load))
+        app.state.loading = loading.begun()
         SHELF.read = reader = Reader()
         yield
-        await app.state.loading
         SHELF.read = here
         await run_sync(reader.close)
         await app.state.jobs.close()
@@ -303,6 +302,13 @@ def _known(request: Request, name: str) -> Job:
 # -- errors --------------------------------------------------------------------------------------------------
 
 
+_IN_WORDS = {
+    LEVELS: "it must be 2 to 12 numbers from -99 to 99 with commas between, such as 0,0.5,2",
+    PATTERN: f"it must be {', '.join(EXAMPLES)}, or the name that a file has here once it was brought",
+}
+"""What a text must be whose pattern nobody wants to read."""
+
+
 async def _refuse(request: Request, error: Exception) -> JSONResponse:
     """Say in one line what must hold, as the library does."""
     if isinstance(error, TooManyJobs):
@@ -312,7 +318,8 @@ async def _refuse(request: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]) or "body"
     got = repr(first.get("input"))[:60]
-    return JSONResponse({"error": f"The {where} parameter: {first['msg']}. Got {got} instead."}, 422)
+    must = _IN_WORDS.get(first.get("ctx", {}).get("pattern"), first["msg"])
+    return JSONResponse({"error": f"The {where} parameter: {must}. Got {got} instead."}, 422)
 
 
 async def _fail(request: Request, error: Exception) -> JSONResponse:

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import lazyscope as ls
 from lazyscope.experiments import load
 from lazyscope.experiments.frame.dots import held
-from lazyscope.experiments.ridge.ridge_dots import RidgeSetting
+from lazyscope.experiments.ridge.ridge_dots import RidgeSetting, spectral_target
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
 
@@ -60,3 +61,25 @@ def test_a_prediction_that_leaves_out_a_tenth_is_none(tiny):
     alone = panel.isel(width=[-1], ridge=[0])
     loose = alone.assign(risk_allowance=0.2 * alone.risk_predicted)
     assert [dot.is_predicted for one in (alone, loose) for dot in held({"": one}, ("risk",))] == [True, False]
+
+
+def test_what_is_beyond_linear_is_learnt_a_little_at_a_finite_d():
+    """The limit counts it as noise; in 24 dimensions its 299 functions are within reach of 144 samples."""
+    target, relu, d, N, n, ridge = (
+        ls.LinearTarget(noise=0.5, nonlinear=0.7),
+        ls.RandomFeatures("relu"),
+        24,
+        216,
+        144,
+        0.05,
+    )
+    found = ls.simulate(target, relu, d=d, width=N, samples=n, ridge=ridge, draws=60)
+    seen = spectral_target(target, relu, d)
+    near = ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1))  # what one neuron or sample changes is left out
+    here, *others = (
+        float(ls.limit(seen, ls.RandomFeatures(), width=N + a, samples=n + b, ridge=n / d * ridge).risk)
+        for a, b in near
+    )
+    allowed = 3.0 * float(found.stderr) + max(abs(other - here) for other in others)
+    assert abs(float(found.risk) - here) < allowed
+    assert float(ls.limit(target, relu, psi1=N / d, psi2=n / d, ridge=ridge).risk) - here > 2.0 * allowed

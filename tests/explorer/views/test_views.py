@@ -125,3 +125,12 @@ def test_stored_dots_are_those_of_their_plan():
     assert (dot["name"], dot["x"]) == ("NT", [16.0])
     assert dot["y"][0] == pytest.approx(float(result.risk), rel=1e-3)
     assert dot["stderr"][0] == pytest.approx(float(result.stderr), rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("view", "words"), [("descent", "% above"), ("margin", "order of 1/√d"), ("beyond", "no limits")]
+)
+def test_dots_of_a_finite_d_say_how_they_lie_beside_lines(view, words):
+    state = VIEWS[view].state()
+    about, message = VIEWS[view].plan(state, "simulate").notes[0]
+    assert about == f"d = {state.d}" and words in message

@@ -70,7 +70,7 @@ class RidgeSetting(Setting):
         τ²N/(n − N − 1) where they have τ²N/(n − N), as if there were one sample fewer. So they are allowed what one
         sample or one neuron, more or less, changes.
         """
-        target, widths = self.spectral_target, np.array(self.widths, dtype=np.float64)
+        target, widths = self._seen(), np.array(self.widths, dtype=np.float64)
         ridge = self.samples / self.d * np.array(self.ridges)
 
         def at(neurons: float, samples: float) -> xr.Dataset:
@@ -86,28 +86,35 @@ class RidgeSetting(Setting):
             found[name] = value[..., None], np.nan_to_num(left_out, nan=np.inf, posinf=np.inf)
         return found
 
-    @property
-    def spectral_target(self) -> SpectralTarget:
-        """The linear target as the features see it in d dimensions: the spectrum of their kernel, σ centred by E σ(g).
-
-        Noisy linear features b₁⟨w, x⟩ + b⋆z have d eigenvalues b₁²/d, and noise, infinitely many tiny ones.
-        """
-        problem, regime = self.problem, self.regime
-        assert isinstance(problem, LinearTarget) and isinstance(regime, RandomFeatures)
-        sigma, energy = regime.activation, problem.signal**2
-        if regime.surrogate:
-            values = np.array([sigma.b1**2 / self.d, _TINY * sigma.lambda_tilde])  # the least bounds those of the noise
-            signal, many = np.array([energy, 0.0]), np.array([self.d, 1.0])
-            return SpectralTarget(values, signal, many, sigma.lambda_tilde, problem.noise)
-        eigenvalues, multiplicity, tail, _ = spectrum(sigma, self.d)
-        mean = sigma.lambda_k(0)
-        eigenvalues = np.append((np.copysign(np.sqrt(eigenvalues[0]), mean) - mean) ** 2, eigenvalues[1:])
-        energies = np.where(np.arange(eigenvalues.size) == 1, energy, 0.0)
-        return SpectralTarget(eigenvalues, energies, multiplicity, tail, problem.noise)
+    def _seen(self) -> SpectralTarget:
+        assert isinstance(self.problem, LinearTarget) and isinstance(self.regime, RandomFeatures)
+        return spectral_target(self.problem, self.regime, self.d)
 
     def _limit(self, ratio: NDArray[np.float64]) -> xr.Dataset:
         psi2 = self.samples / self.d
         return limit(self.problem, self.regime, psi1=ratio * psi2, psi2=psi2, ridge=list(self.ridges))
+
+
+def spectral_target(problem: LinearTarget, regime: RandomFeatures, d: int) -> SpectralTarget:
+    """Return the target as the features see it in d dimensions: the spectrum of their kernel, σ centred by E σ(g).
+
+    What the target has beyond its linear part is of degree two, as in the simulations. Noisy linear features
+    b₁⟨w, x⟩ + b⋆z have d eigenvalues b₁²/d, and noise, infinitely many tiny ones.
+
+    >>> spectral_target(LinearTarget(noise=0.5), RandomFeatures("relu"), 60).energies[:3]
+    array([0., 1., 0.])
+    """
+    sigma, energy = regime.activation, problem.signal**2
+    if regime.surrogate:
+        values = np.array([sigma.b1**2 / d, _TINY * sigma.lambda_tilde])  # the least bounds those of the noise
+        signal, many = np.array([energy, 0.0]), np.array([d, 1.0])
+        return SpectralTarget(values, signal, many, sigma.lambda_tilde, problem.noise)
+    eigenvalues, multiplicity, tail, _ = spectrum(sigma, d)
+    mean = sigma.lambda_k(0)
+    eigenvalues = np.append((np.copysign(np.sqrt(eigenvalues[0]), mean) - mean) ** 2, eigenvalues[1:])
+    energies = np.zeros(eigenvalues.size)
+    energies[1:3] = energy, problem.nonlinear**2
+    return SpectralTarget(eigenvalues, energies, multiplicity, tail, problem.noise)
 
 
 def settings_of(

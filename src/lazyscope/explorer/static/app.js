@@ -158,10 +158,13 @@ function empty(message, reading = "") {
   offer();
 }
 
-/** What can be taken away, or dropped on, is the answer on the screen. */
+/** What can be taken away, or dropped on, is the answer on the screen; what is said of dots is of those on it. */
 function offer() {
   for (const id of ["link", "png", "csv", "py"]) byId(id).disabled = answer === null;
   byId("drop").disabled = answer === null || dots.running;
+  byId("cancel").hidden = byId("progress").hidden = !dots.running;
+  byId("clear").hidden = dots.running || dots.list.length === 0;
+  byId("status").textContent = dots.status;
 }
 
 function fail(message) {
@@ -174,15 +177,11 @@ function fail(message) {
 let drawing = false;
 
 function showDots() {
-  const { progress, running, status } = dots;
+  const { progress } = dots;
   offer();
-  byId("cancel").hidden = !running;
-  byId("clear").hidden = running || dots.list.length === 0;
   const bar = byId("progress");
-  bar.hidden = !running;
   if (progress?.total) Object.assign(bar, { max: progress.total, value: progress.done });
   else bar.removeAttribute("value");
-  byId("status").textContent = status;
   later();
   if (!answer || drawing) return;
   drawing = true;

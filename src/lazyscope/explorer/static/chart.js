@@ -38,6 +38,7 @@ function markTraces(answer) {
   return answer.marks.map((mark, i) => ({
     ...markLine(mark),
     name: mark.label,
+    xaxis: "x9",
     yaxis: "y9",
     mode: "lines",
     line: { color: colour("soft"), dash: ["dot", "dash", "longdashdot"][i % 3], width: 1.5 },
@@ -122,7 +123,7 @@ function layoutOf(answer) {
     font,
     paper_bgcolor: colour("paper"),
     plot_bgcolor: "rgba(0,0,0,0)",
-    margin: { l: narrow ? 48 : 3.9 * root, r: 12, t: 8, b: 3 * root },
+    margin: { l: narrow ? 48 : 3.9 * root, r: 1.5 * root, t: 8, b: 3 * root }, // right: half of a last label, 10000
     hovermode: "x unified",
     hoverlabel: { bgcolor: colour("panel"), font: { ...font, color: colour("ink") } },
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: (narrow ? 0.8 : 0.9) * root } },
@@ -132,16 +133,17 @@ function layoutOf(answer) {
       title: { text: answer.x.label, standoff: 6 },
       anchor: axisName(answer.panels.length - 1),
     },
-    yaxis9: { domain: [0, 1], range: [0, 1], visible: false, fixedrange: true }, // of the marks
+    yaxis9: { domain: [0, 1], range: [0, 1], visible: false, fixedrange: true, anchor: "x9" }, // of the marks
     uirevision: answer.view,
   };
+  layout.xaxis9 = { type: layout.xaxis.type, matches: "x", visible: false, anchor: "y9" }; // else their frame has a grid, above the lines
   const count = answer.panels.length;
   answer.panels.forEach((panel, i) => {
     const top = 1 - i / count;
     layout[i === 0 ? "yaxis" : `yaxis${i + 1}`] = {
       ...axis(panel, spanOf(answer.lines.filter((line) => line.panel === i).flatMap((line) => line.y)), room(byId("chart").clientHeight / count, 1.8)),
       title: { text: panel.label, standoff: 8 },
-      domain: count === 1 ? [0, 1] : [top - 1 / count + (i < count - 1 ? (narrow ? 0.08 : 0.05) : 0), top],
+      domain: [top - 1 / count + (i < count - 1 ? 0.09 : 0), top], // between panels, room for the last label of the one and the first of the other
       automargin: true,
     };
   });
@@ -260,7 +262,7 @@ export function reading(answer, dots = []) {
   if (!some.length) return readDots(answer, dots);
   const grid = some[0].x;
   const middle = answer.at ?? (answer.x.log ? Math.sqrt(grid[0] * grid[grid.length - 1]) : (grid[0] + grid[grid.length - 1]) / 2);
-  const parts = some.map((line) => {
+  const parts = answer.lines.map((line) => {
     const i = line.x.reduce((best, x, k) => (Math.abs(x - middle) < Math.abs(line.x[best] - middle) ? k : best), 0);
     return `${line.name} ${short(line.y[i])}`;
   });

@@ -171,7 +171,10 @@ def plan(state: BeyondState, fidelity: Drawn) -> Plan:
     python = ["from lazyscope.experiments.beyond.coupling import coupling", ""]
     source = "; ".join(f"print({task.call.source()}.to_dataframe())" for task in tasks)
     text = listing(python, tasks, 'dot["size"].to_series().to_dict()')
-    return Plan(tuple(tasks), (), saved(f"{python[0]}; {source}"), text)
+    finite = (
+        "Lines are no limits: they are closed forms at this d and each m. The dots scatter around them by their bars."
+    )
+    return Plan(tuple(tasks), ((f"d = {state.d}", finite),), saved(f"{python[0]}; {source}"), text)
 
 
 def _parity_plan(state: BeyondState) -> Plan:

@@ -103,7 +103,8 @@ def lines(state: DegreesState) -> dict[str, Any]:
     calls, commands, runs = {}, [], {}
     for name, held in _held(state).items():
         label, role = _CURVES[name]
-        grid = Grid.logarithmic(float(_least(state)) if name == "width" else _LOW, _HIGH, 86, around=held)
+        least, yours = float(_least(state)) if name == "width" else _LOW, float(getattr(state, name))
+        grid = Grid.logarithmic(least, _HIGH, 86, around=held, also=yours)
         sizes: dict[str, Any] = {_OTHER[name]: held, "ridge": state.ridge}
         run = Run("limit", target, regime, {**{each: (value,) for each, value in sizes.items()}, name: _tuple(grid)})
         runs[name] = run, grid, run.compute()
@@ -121,7 +122,19 @@ def lines(state: DegreesState) -> dict[str, Any]:
         picture.mark(float(state.width), "your N")
         picture.mark(float(state.samples), "your n")
     python += [*dictionary("lines", calls), "for name, line in lines.items():", "    print(name, line.to_dataframe())"]
-    return picture.answer("degrees", state, " && ".join(commands), lines_of(python))
+    answer = picture.answer("degrees", state, " && ".join(commands), lines_of(python))
+    return {**answer, "reading": _reading(state, target, *runs["samples"][1:]) if "samples" in runs else None}
+
+
+def _reading(state: DegreesState, target: HarmonicTarget, grid: Grid, row: Row) -> str:
+    """Your n and N in words: there the two curves meet."""
+    i = int(np.argmin(np.abs(grid.values - state.samples)))  # n is one of the grid
+    where = f"At your n = {state.samples:,} and N = {'∞' if state.infinite else f'{state.width:,}'}"
+    risk, shares = float(np.ravel(row["risk"])[i]), np.reshape(row["learnt"], (grid.values.size, -1))[i]
+    if not np.isfinite(risk):
+        return f"{where} the risk is infinite: N = n without a ridge."
+    parts = [f"{shares[degree]:.3g} of degree {degree}" for degree in np.flatnonzero(target.energies).tolist()]
+    return f"{where}: risk {risk:.3g}; learnt {', '.join(parts) or 'nothing'}."
 
 
 def _tuple(grid: Grid) -> tuple[float, ...]:

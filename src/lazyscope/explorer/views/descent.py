@@ -18,6 +18,7 @@ from lazyscope.explorer.views.base import (
     switch,
 )
 from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, lines_of, listing, written
+from lazyscope.explorer.views.lazy import saved
 from lazyscope.explorer.views.picture import Grid, Picture, axis, curve
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems import LinearTarget
@@ -84,19 +85,22 @@ def lines(state: DescentState) -> dict[str, Any]:
         picture.line(_SHOWN[name], name, grid.values, result[name], claim, dash=_DASH[name])
     call = Call("limit", target, regime, {**sizes, state.axis: Name(state.axis)})
     python += [f"{state.axis} = {grid.python}", f"line = {call.source()}", "print(line.to_dataframe())"]
-    _best(state, target, regime, grid, picture, python)
+    command = call.command(None, **{str(state.axis): grid.option})
+    best = _best(state, target, regime, grid, picture)
+    if best:
+        command += " && " + saved("; ".join([*python[3:5], best]))
+        python.append(best)
     threshold = {"psi1": state.psi2, "psi2": state.psi1}.get(state.axis)
     if threshold is not None:
         picture.mark(threshold, "N = n")
-    return picture.answer("descent", state, call.command(None, **{str(state.axis): grid.option}), lines_of(python))
+        picture.at = threshold
+    return picture.answer("descent", state, command, lines_of(python))
 
 
-def _best(
-    state: DescentState, target: LinearTarget, regime: RandomFeatures, grid: Grid, picture: Picture, python: list[str]
-) -> None:  # fmt: skip
-    """Add the risk at the best ridge, for every point of N/d or n/d."""
+def _best(state: DescentState, target: LinearTarget, regime: RandomFeatures, grid: Grid, picture: Picture) -> str:
+    """Add the risk at the best ridge, for every point of N/d or n/d; return the Python that prints it."""
     if not state.best or state.axis == "ridge":
-        return
+        return ""
     from lazyscope.evidence.registry import find
     from lazyscope.limits.ridge.optimal import optimal_ridge
 
@@ -104,7 +108,7 @@ def _best(
     result = optimal_ridge(target, regime, **{**sizes, state.axis: grid.values})
     picture.line("risk, best ridge", "best", grid.values, result.risk.values, find("limit", target, regime))
     given = ", ".join(f"{name}={state.axis if name == state.axis else repr(value)}" for name, value in sizes.items())
-    python.append(f"print(ls.optimal_ridge(problem, {written(regime)}, {given}).to_dataframe())")
+    return f"print(ls.optimal_ridge(problem, {written(regime)}, {given}).to_dataframe().to_string())"
 
 
 def plan(state: DescentState, fidelity: Drawn) -> Plan:
@@ -122,6 +126,8 @@ def plan(state: DescentState, fidelity: Drawn) -> Plan:
         sizes = [{name: size, other: _whole(fixed * d), "ridge": state.ridge} for size in places]
     possible = [place for place in sizes if max(place["width"], place["samples"]) <= _LARGEST]
     notes = []
+    if possible:
+        notes.append((f"d = {d}", _finite(target, regime, d, possible)))
     if len(possible) < len(sizes):
         notes.append(("dots", f"Those with N or n above {_LARGEST} are left out. Use a smaller d."))
     wanted = [(name, _SHOWN[name], 0, name) for name in (_SHOWN if state.split else ("risk",))]
@@ -131,6 +137,26 @@ def plan(state: DescentState, fidelity: Drawn) -> Plan:
         tasks.append(Task(call, f"N = {place['width']}, n = {place['samples']}", wanted, along(state.axis)))
     commands = [task.call.command() for task in tasks]
     return Plan(tuple(tasks), tuple(notes), " && ".join(commands), listing(python, tasks))
+
+
+def _finite(target: LinearTarget, regime: RandomFeatures, d: int, sizes: list[dict[str, Any]]) -> str:
+    """Say how far from the line of the risk the means of the dots lie, by the formula for given n, N and d."""
+    from lazyscope.experiments.ridge.ridge_dots import spectral_target
+    from lazyscope.runs.verbs import limit
+
+    seen = spectral_target(target, regime, d)
+    off: list[float] = []
+    for place in sizes:
+        N, n, ridge = place["width"], place["samples"], np.atleast_1d(place["ridge"])
+        line = limit(target, regime, psi1=N / d, psi2=n / d, ridge=ridge).risk.values
+        here = limit(seen, RandomFeatures(), width=N, samples=n, ridge=n / d * ridge).risk.values
+        finite = np.isfinite(line) & np.isfinite(here)  # neither is where N = n and there is no ridge
+        off += (here[finite] / line[finite] - 1.0).tolist()
+    low, high = (100.0 * max(0.0, *(sign * share for share in [0.0, *off])) for sign in (-1.0, 1.0))
+    return (
+        f"Lines are for d → ∞. At this d the mean of many draws lies from {low:.1f} % below to {high:.1f} % above the "
+        "line of the risk, by the formula for given n, N and d. A larger d brings it nearer."
+    )
 
 
 def _whole(size: float) -> int:

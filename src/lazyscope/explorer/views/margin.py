@@ -81,7 +81,8 @@ def lines(state: MarginState) -> dict[str, Any]:
     call = Call("limit", labels, regime, {**sizes, state.axis: Name(state.axis), "method": "margin"})
     python += [f"{state.axis} = {grid.python}", f"line = {call.source()}", "print(line.to_dataframe())"]
     python.append("print('Bayes', float(ls.bayes(problem).error))")
-    return picture.answer("margin", state, call.command(None, **{str(state.axis): grid.option}), lines_of(python))
+    commands = (Call("limit", labels, Bayes(), {}).command(), call.command(None, **{str(state.axis): grid.option}))
+    return picture.answer("margin", state, " && ".join(commands), lines_of(python))
 
 
 @lru_cache(maxsize=256)
@@ -114,7 +115,12 @@ def plan(state: MarginState, fidelity: Drawn) -> Plan:
     name, other, fixed = ("width", "samples", state.psi2) if state.axis == "psi1" else ("samples", "width", state.psi1)
     sizes = [{name: max(2, round(share * d)), other: max(2, round(fixed * d))} for share in _DOTS]
     possible = [place for place in sizes if max(place.values()) <= _LARGEST]
-    notes = [("test error", "Dots only where every draw is separable: elsewhere there is no classifier to test.")]
+    finite = (
+        "Lines are for d → ∞. At this d one draw lies beside them by the order of 1/√d, the mean of many by that of "
+        "1/d, and some draws are separable a little below the threshold."
+    )
+    notes = [(f"d = {d}", finite)]
+    notes += [("test error", "Dots only where every draw is separable: elsewhere there is no classifier to test.")]
     if len(possible) < len(sizes):
         notes.append(("dots", f"Those with N or n above {_LARGEST} are left out. Use a smaller d."))
     tasks = []

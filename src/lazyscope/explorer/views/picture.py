@@ -42,14 +42,17 @@ class Grid:
         )
 
     @classmethod
-    def logarithmic(cls, low: float, high: float, count: int, around: float | None = None) -> Grid:
-        """Return equal ratios, closer together around a place where the curve has a peak."""
+    def logarithmic(
+        cls, low: float, high: float, count: int, around: float | None = None, also: float | None = None
+    ) -> Grid:
+        """Return equal ratios, closer together around a place where the curve has a peak; `also` is one more value."""
         whole = np.geomspace(low, high, count)
         option, python = f"{low!r}:{high!r}:{count}log", f"np.geomspace({low!r}, {high!r}, {count})"
-        if around is None or not low < around < high:
+        peak = () if around is None or not low < around < high else (around * ratio for ratio in NEAR)
+        near = [float(f"{value:.6g}") for value in peak] + ([] if also is None else [also])
+        near = sorted({value for value in near if low < value < high} - {*whole.tolist()})
+        if not near:
             return cls(whole, option, python)
-        near = [float(f"{around * ratio:.6g}") for ratio in NEAR]
-        near = [value for value in near if low < value < high]
         values = np.sort(np.concatenate([whole, near]))
         return cls(values, ",".join([option, *map(repr, near)]), f"np.sort(np.r_[{python}, {near}])")
 

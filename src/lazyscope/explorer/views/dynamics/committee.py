@@ -100,7 +100,7 @@ def python(neurons: int, eta: float, lean: float, grid: Grid) -> list[str]:
         f"flow = {call.format(f'{eta!r} * t', 0.0)}",
         f"lines = {{'SGD': path.risk.values, 'flow, η → 0': flow.risk.values, 'RF, N/d → ∞': np.repeat({rf}, 2)}}",
         "lines |= {'overlap, own direction': path.R.values[:, 0, 0], 'overlap, another': path.R.values[:, 0, 1]}",
-        "print(lines)",
+        "print(lines, path.R.values)",
     ]
 
 

@@ -12,7 +12,7 @@ from lazyscope.evidence.registry import find
 from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame.draws import over_draws
 from lazyscope.explorer.views.base import Drawn, State, View, choice, seed_field, slider
-from lazyscope.explorer.views.calls import Call, Plan, Task, lines_of, listing
+from lazyscope.explorer.views.calls import Call, Plan, Task, lines_of, listing, written
 from lazyscope.explorer.views.dynamics.training import FLOW
 from lazyscope.explorer.views.lazy import Nature, levels_field, saved
 from lazyscope.explorer.views.lazy.quadratic import PAPER, nature
@@ -44,6 +44,9 @@ class RichState(State):
     seed: int = seed_field()
 
 
+_FLOORS: dict[str, tuple[str, NeuralTangent | Trained]] = {"NT": ("nt", NeuralTangent()), "NN": ("nn", Trained())}
+
+
 def _width(state: RichState) -> int:
     return max(1, round(state.rho * state.d))
 
@@ -71,9 +74,18 @@ def _grid() -> Grid:
 
 def _floors(picture: Picture, problem: QuadraticTarget, N: int, ends: list[float]) -> None:
     """Add both ends of the way: the tangent model and Theorem 3."""
-    for name, role, regime in (("NT", "nt", NeuralTangent()), ("NN", "nn", Trained())):
+    for name, (role, regime) in _FLOORS.items():
         claim, row = curve(problem, regime, {"rho": N / problem.d})
         picture.line(name, role, ends, [float(row["risk"][0])] * 2, claim, dash="dot")
+
+
+def _floor_source(N: int) -> str:
+    """Return the Python that adds both ends to `lines`."""
+    found = (
+        f"{name!r}: np.full(2, float(ls.limit(problem, {written(regime)}, rho={N} / problem.d).risk))"
+        for name, (_, regime) in _FLOORS.items()
+    )
+    return f"lines |= {{{', '.join(found)}}}"
 
 
 def lines(state: RichState) -> dict[str, Any]:
@@ -94,7 +106,8 @@ def lines(state: RichState) -> dict[str, Any]:
     picture.mark(state.scale, "your α")
     one = f"ls.exact(problem, ls.Trained(alpha=a), width={N}, draws={_RUNS}, seed={state.seed}).risk"
     python = ["import numpy as np", "import lazyscope as ls", "", *here.python, f"alpha = {grid.python}"]
-    python += [f"lines = {{'end of training': np.array([float({one}) for a in alpha])}}", "print(lines)"]
+    python += [f"lines = {{'end of training': np.array([float({one}) for a in alpha])}}"]
+    python += [_floor_source(N), "print(lines)"]
     return picture.answer("rich", state, saved("; ".join(python[3:])), lines_of(python))
 
 
@@ -118,7 +131,8 @@ def _along(state: RichState, here: Nature, N: int, panel: dict[str, Any]) -> dic
         name: f"ls.flow(problem, {source}, width={N}, times=t, seed={state.seed}).risk.values"
         for name, source in zip(regimes, (f"ls.Trained(alpha={state.scale!r})", "ls.NeuralTangent()"), strict=True)
     }
-    python += [f"lines = {{{', '.join(f'{name!r}: {call}' for name, call in calls.items())}}}", "print(lines)"]
+    python += [f"lines = {{{', '.join(f'{name!r}: {call}' for name, call in calls.items())}}}"]
+    python += [_floor_source(N), "print(lines)"]
     return picture.answer("rich", state, saved("; ".join(python[3:])), lines_of(python))
 
 

@@ -148,15 +148,17 @@ def lines(state: TrainingState) -> dict[str, Any]:
     python = ["import numpy as np", "import lazyscope as ls", "", *here.python, f"t = {grid.python}"]
     python += ["lines = {", *(f"    {name!r}: {_source(name, N, state)}," for name in flows), "}"]
     python += ["for name, line in lines.items():", "    print(name, line.round(4))"]
-    regimes = [f"print({name!r}, {_source(name, N, state)})" for name in flows]
+    shares = f"print('learnt by NN', {_source('NN', N, state, 'learned')}[:, {some.tolist()}].round(4))"
+    python.append(shares)
+    regimes = [*(f"print({name!r}, {_source(name, N, state)})" for name in flows), shares]
     command = saved("; ".join([*here.python, f"t = {grid.python}", *regimes]))
     return picture.answer("training", state, command, lines_of(python))
 
 
-def _source(name: str, N: int, state: TrainingState) -> str:
+def _source(name: str, N: int, state: TrainingState, variable: str = "risk") -> str:
     regime = _regimes()[name][1]
     if isinstance(regime, Trained):
-        return f'ls.flow(problem, {written(regime)}, width={N}, times=t, weights="typical").risk.values'
+        return f'ls.flow(problem, {written(regime)}, width={N}, times=t, weights="typical").{variable}.values'
     seeds = [own_seed(state.seed, k) for k in range(state.runs)]
     one = f"ls.flow(problem, {written(regime)}, width={N}, times=t, seed=s).risk.values"
     return f"np.mean([{one} for s in {seeds}], axis=0)"

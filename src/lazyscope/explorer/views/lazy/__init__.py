@@ -122,7 +122,7 @@ def moved(drawn: FloatArray, levels: str, paper: str) -> tuple[FloatArray, tuple
     there, here = _knots(levels), _knots(paper)
     if len(there) != len(here):
         needed = f"have {len(here)} numbers after '{DRAWN}'"
-        raise InvalidParameter.of("The spectrum", "levels", needed, DRAWN + levels)
+        raise InvalidParameter.of("the spectrum", "levels", needed, DRAWN + levels)
     knots = [round(one - other, 6) for one, other in zip(there, here, strict=True)]
     floor, d = min(0.0, *there), drawn.size
     place = (np.argsort(np.argsort(drawn)) + 0.5) / d
