@@ -22,6 +22,9 @@ class Work(ABC):
     fidelity: Literal["limit", "exact", "simulate"]
     """Whose version of the numbers it depends on."""
 
+    version: ClassVar[str] = ""
+    """Of its own numbers, where they have changed for equal fields: stored ones are then computed anew."""
+
     @property
     @abstractmethod
     def label(self) -> str:

@@ -141,7 +141,7 @@ def _run(
 
 
 def _task(work: Work, encoder: Encoder) -> Task:
-    version = work.claim.version if isinstance(work, Run) else ""  # of another package's numbers; ours are in NUMERICS
+    version = work.claim.version if isinstance(work, Run) else work.version  # beside that of all, in NUMERICS
     numerics = f"{work.fidelity} {NUMERICS[work.fidelity]} {version}".strip()
     written = encoder.encode(work) | {"numerics": numerics}
     arrays = {name: encoder.arrays[name] for name in _named(written)}

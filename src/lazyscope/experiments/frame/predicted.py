@@ -43,6 +43,7 @@ class PredictedDraw(Draw):
     number: int = 0
     seed: int = 0
 
+    version = "2"  # the noise of the steps to second order
     words = "prediction, {0.regime.label}, N = {0.width}, draw {0.number}"
     costs = ("width", "problem.d", "protocol.steps")
 

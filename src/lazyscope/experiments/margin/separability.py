@@ -15,7 +15,7 @@ from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.judgement import Dot, judged, table
 from lazyscope.experiments.frame.verdict import answer, wrong_work
-from lazyscope.experiments.margin.margin_dots import features_at
+from lazyscope.limits.margin.at_weights import features_at
 from lazyscope.limits.margin.finite import separable_share
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
