@@ -162,11 +162,20 @@ async def every_choice_once(site: web.Site) -> None:
 
 
 async def every_worker_once(site: web.Site, process: psutil.Process) -> None:
-    """Let as many jobs run at once as there may be workers, so that all of them are there and have computed."""
-    order = {"view": "quadratic", "state": {"d": 30, "rho_max": 1.0, "draws": 2}, "fidelities": ["exact"]}
+    """Let as many jobs run at once as there may be workers, so that all are there and have their code loaded."""
+    state = {"d": 20, "rho_max": 1.0, "draws": 2}
+    order = {"view": "quadratic", "state": state, "fidelities": ["exact", "simulate"]}
     await quiet(site, process)
     jobs = [web.strictly((await site.ask("POST", "/api/simulate", order))[1]) for _ in range(Bounds().workers)]
-    await asyncio.gather(*(site.ask("GET", job["events"]) for job in jobs))
+
+    async def begun(job: dict[str, str]) -> None:
+        reader, writer = await site.open()
+        writer.write(site.request("GET", job["events"]))
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            await asyncio.wait_for(reader.readuntil(b'"fidelity": "simulate"'), web.PATIENCE)
+        writer.close()  # which cancels it
+
+    await asyncio.gather(*map(begun, jobs))
 
 
 async def quiet(site: web.Site, process: psutil.Process) -> None:

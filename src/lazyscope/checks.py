@@ -75,6 +75,8 @@ def real_number(value: Any, owner: str, parameter: str, must: str = "be a finite
 
 def whole_number(value: Any, owner: str, parameter: str, least: int = 1, advice: str = "") -> int:
     """Return one integer of at least `least`; 3.0 counts as 3, True does not count."""
+    if type(value) is int and least <= value <= 2**53:
+        return value
     must = f"be a whole number, at least {least}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise InvalidParameter.of(owner, parameter, must, repr(value), advice)
@@ -103,6 +105,8 @@ def positive_numbers(value: Any, owner: str, parameter: str, advice: str) -> Flo
     """Return a number or a sequence of positive numbers, infinity allowed, as a float64 array."""
     must = "be positive (1e-300 to 1e300, or inf): a number, or a one-dimensional sequence of numbers"
     array = _numbers(value, owner, parameter, must, advice)
+    if array.min() >= 1e-300 and array.max() <= 1e300:
+        return array
     wrong = array[~(array >= 1e-300) | (array > 1e300) & np.isfinite(array)]  # so that 1/x is a number
     if wrong.size:
         raise InvalidParameter.of(owner, parameter, must, f"{wrong.flat[0]:g}", advice)

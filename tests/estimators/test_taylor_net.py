@@ -168,3 +168,14 @@ def test_the_number_of_steps_is_chosen_on_samples_held_out():
     )
     errors = [np.mean((model.predict(X[300:]) - signal[300:]) ** 2) for model in (stopped, driven)]
     assert errors[0] < 0.5 * errors[1] and stopped.n_iter_ < driven.n_iter_
+
+
+def test_of_few_samples_every_fifth_is_held_out_in_turn():
+    """Every sample is held out once, its class in equal shares; of many samples one fifth is."""
+    from lazyscope.estimators.taylor import _splits
+
+    labels = np.repeat([0, 1], [60, 40])
+    splits = _splits(100, labels, 3, "owner")
+    assert sorted(np.concatenate([out for _, out in splits])) == list(range(100))
+    assert all(np.count_nonzero(labels[out] == 0) == 12 and not {*rows} & {*out} for rows, out in splits)
+    assert [len(out) for _, out in _splits(2000, None, 3, "owner")] == [400]

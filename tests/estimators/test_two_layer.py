@@ -1,5 +1,7 @@
 """Trained networks on data: what they learn, when they stop, and what a user may do wrong."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from lazyscope.errors import InvalidParameter, NotConverged
+from lazyscope.estimators.taylor import TaylorNetClassifier
 from lazyscope.estimators.two_layer import TwoLayerClassifier, TwoLayerRegressor
 
 
@@ -159,3 +162,16 @@ def test_where_nothing_is_chosen_the_decay_is_the_smallest():
             for decay in ("auto", 1e-4)
         )
         assert np.array_equal(auto.predict(X), given.predict(X)) and auto.weight_decay_ == 1e-4
+
+
+def test_few_samples_of_many_classes_are_held_out_all_the_same():
+    """A fifth of 40 samples is eight, fewer than the ten classes: the split cannot have one of each."""
+    X, y = np.random.default_rng(0).standard_normal((40, 3)), np.arange(40) % 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = TwoLayerClassifier(8, max_iter=2, random_state=0).fit(X, y)
+        taylor = TaylorNetClassifier(width=8, max_iter=2, random_state=0).fit(X, y)
+    assert len(model.validation_curve_) == 2 and model.predict_proba(X).shape == taylor.predict_proba(X).shape == (
+        40,
+        10,
+    )

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from lazyscope.checks import FloatArray, real_number, whole_number
@@ -23,8 +23,9 @@ from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.estimators.base import Array, NeuronsOnRows, blocks, generator, input_scale, sample_weights
 from lazyscope.estimators.labels import ProbabilityMixin, signs
 from lazyscope.estimators.matched import MatchedPairs
+from lazyscope.estimators.networks.both_layers import shares_can_be_equal
 from lazyscope.estimators.targets import TargetsMixin
-from lazyscope.estimators.taylor_descent import Inputs, descend
+from lazyscope.estimators.taylor_descent import Descent, Inputs, common_best, descend
 from lazyscope.numerics.blas import threads_for
 from lazyscope.numerics.losses import as_loss
 from lazyscope.protocols import NoisySGD
@@ -33,7 +34,8 @@ from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.randomized import train
 
 _ATTEMPTS = 5  # with a third of the step size each time
-_HELD, _LEAST = 0.2, 40  # share of the samples on which the number of steps is chosen, and how many there must be
+_FIFTHS, _LEAST = 5, 40  # parts of the samples, on one of which the number of steps is chosen; how many there must be
+_FEW = 1000  # samples below which it is chosen on every part
 _CHEAP = 1e7  # entries of a product of all samples and neurons, below which float64 costs nothing anybody would notice
 _STEPS = {"lbfgs": 200, "sgd": 1000}
 
@@ -131,16 +133,19 @@ class _TaylorNet(NeuronsOnRows):
     def _descend(
         self, model: TaylorModel, X: Any, Y: FloatArray, v: FloatArray | None, protocol: NoisySGD, rng: Any, labels: Any
     ) -> Any:
-        """Train f^{(k)} by L-BFGS; where steps are to be chosen, on four fifths first, and then as many on all."""
+        """Train f^{(k)} by L-BFGS; where steps are to be chosen, on four fifths first, and then as many on all.
+
+        Of few samples each fifth is held out in turn: one would be too few to tell a step by.
+        """
         owner, n, order = type(self).__name__, X.shape[0], whole_number(self.order, type(self).__name__, "order")
         tol = real_number(self.tol, owner, "tol", "be zero or positive")
         if self.early_stopping not in (True, False, "auto") or tol < 0:
             name, must = ("tol", "be zero or positive") if tol < 0 else ("early_stopping", 'be True, False or "auto"')
             raise InvalidParameter.of(owner, name, must, repr(getattr(self, name)))
         dtype = np.float64 if n * model.m * X.shape[1] < _CHEAP else np.float32
-        loss, seed, held = as_loss(protocol.loss, owner), int(rng.integers(2**63)), None
+        loss, seed = as_loss(protocol.loss, owner), int(rng.integers(2**63))
         chooses = self.early_stopping is True or (self.early_stopping == "auto" and n >= _LEAST)
-        rows, out = _split(n, labels, seed, owner) if chooses else (np.arange(n), None)
+        splits = _splits(n, labels, seed, owner) if chooses else []
         results, scores = [], []
 
         def inputs(part: Any, y: FloatArray) -> Inputs:
@@ -149,20 +154,25 @@ class _TaylorNet(NeuronsOnRows):
         with threads_for(n * model.m * X.shape[1]):
             for k, y in enumerate(Y.T):
                 what, steps = f"{owner}: target {k + 1} of {Y.shape[1]}", protocol.steps
-                starts = [np.random.default_rng(seed) for _ in range(2)]  # one start, whatever the samples
-                if out is not None:
-                    held = inputs(out, y)
-                    first = descend(model, inputs(rows, y), loss, protocol.lam, steps, tol, starts[0], held, what)
-                    steps = first.best
-                    scores.append(_mean_values(model, first.W, order, X[out]))
-                every = inputs(slice(None), y)
-                results.append(descend(model, every, loss, protocol.lam, steps, tol, starts[1], None, what))
+
+                def trained(part: Any, held: Inputs | None, steps: int, y: FloatArray = y, what: str = what) -> Descent:
+                    start = np.random.default_rng(seed)  # one start, whatever the samples
+                    return descend(model, inputs(part, y), loss, protocol.lam, steps, tol, start, held, what)
+
+                if splits:
+                    tried = [trained(rows, inputs(out, y), steps) for rows, out in splits]
+                    steps = common_best(tried)
+                    seen = [
+                        _mean_values(model, one.W, order, X[out]) for one, (_, out) in zip(tried, splits, strict=True)
+                    ]
+                    scores.append(np.concatenate(seen))
+                results.append(trained(slice(None), None, steps))
         self.displacements_ = np.stack([one.W for one in results])
         length = max(len(one.curve) for one in results)
         curves = [np.pad(one.curve, (0, length - len(one.curve)), mode="edge") for one in results]
         self.loss_curve_ = np.mean(curves, axis=0)
         self.n_iter_, self.loss_ = length, float(self.loss_curve_[-1])
-        return None if out is None else (out, np.stack(scores, axis=1))
+        return (np.concatenate([out for _, out in splits]), np.stack(scores, axis=1)) if splits else None
 
     def _values(self, X: Any) -> FloatArray:
         check_is_fitted(self)
@@ -175,16 +185,23 @@ class _TaylorNet(NeuronsOnRows):
         return np.concatenate(parts)
 
 
-def _split(n: int, labels: Any, seed: int, owner: str) -> Any:
-    """Return the rows to train on and those to hold out, the same share of every class where that can be."""
-    scarce = labels is None or min(np.unique(labels, return_counts=True)[1]) < 2
+def _splits(n: int, labels: Any, seed: int, owner: str) -> list[tuple[Any, Any]]:
+    """Return rows to train on and rows to hold out, a fifth: each of them where there are few samples, else one.
+
+    Every fifth has the same share of every class where that can be.
+    """
+    scarce = labels is None or not shares_can_be_equal(labels, -(-n // _FIFTHS))
+    if 2 * _FIFTHS <= n < _FEW and (scarce or min(np.unique(labels, return_counts=True)[1]) >= _FIFTHS):
+        kind = KFold if scarce else StratifiedKFold
+        return list(kind(_FIFTHS, shuffle=True, random_state=seed % 2**31).split(np.arange(n), labels))
     try:
-        return train_test_split(
-            np.arange(n), test_size=_HELD, random_state=seed % 2**31, stratify=None if scarce else labels
+        rows, out = train_test_split(
+            np.arange(n), test_size=1.0 / _FIFTHS, random_state=seed % 2**31, stratify=None if scarce else labels
         )
     except ValueError as error:
         must = "be False where a fifth of the samples cannot be held out"
         raise InvalidParameter.of(owner, "early_stopping", must, f"{n} samples: {error}") from None
+    return [(rows, out)]
 
 
 def _fitted(
@@ -242,8 +259,8 @@ class TaylorNetRegressor(TargetsMixin, _TaylorNet):
     tol : float
         L-BFGS stops where a step lowers the loss by less than this share.
     early_stopping : "auto", True or False
-        Choose the number of steps of L-BFGS with a fifth of the samples held out, and then train on all of them. "auto"
-        does so from 40 samples on.
+        Choose the number of steps of L-BFGS with a fifth of the samples held out (each fifth in turn below 1,000
+        samples), and then train on all of them. "auto" does so from 40 samples on.
     batch_size, learning_rate :
         Of noisy SGD: samples in a step, and its size, which falls to zero over the second half of the steps and so ends
         training by itself; where it diverges, training starts again with a third.

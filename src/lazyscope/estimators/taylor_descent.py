@@ -9,6 +9,7 @@ stay sparse, and cost 4·m flops an entry. Training ends when the loss, or that 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
@@ -82,6 +83,20 @@ class Descent:
     def best(self) -> int:
         """Return the step of the lowest held-out loss, or the last one."""
         return int(np.argmin(self.validated)) + 1 if self.validated else max(1, len(self.curve))
+
+
+def common_best(tried: Sequence[Descent]) -> int:
+    """Return the step at which held-out losses are lowest on average, of those that all descents made.
+
+    >>> one, two = Descent(np.zeros(1)), Descent(np.zeros(1))
+    >>> one.validated, two.validated = [3.0, 1.0, 2.0, 2.0], [3.0, 2.5, 1.0]
+    >>> common_best([one]), common_best([one, two])
+    (2, 3)
+    """
+    made = min(len(one.validated) for one in tried)
+    if made == 0:
+        return max(one.best for one in tried)
+    return int(np.argmin(np.mean([one.validated[:made] for one in tried], axis=0))) + 1
 
 
 def descend(

@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec, cast
 
 import numpy as np
 
@@ -221,14 +221,19 @@ def labelled(
     placed: dict[Any, Any] = {}
     indexes: dict[Any, Any] = {}
     lengths: dict[Any, int] = {}
+    shapes: dict[tuple[str, ...], tuple[int, ...]] = {}  # nearly all have the same axes
     for name, (dims, values) in {**variables, **coordinates}.items():
         array = np.asarray(values)
-        lengths.update(zip(dims, array.shape, strict=True))
+        if shapes.get(dims) != array.shape:
+            lengths.update(zip(dims, array.shape, strict=True))
+            shapes[dims] = array.shape
         attributes = {"long_name": long_names[name]} if name in long_names else None
-        placed[name] = xr.Variable(dims, array, attributes, fastpath=True)
-        if name in lengths and dims == (name,) and name in coordinates:
-            indexes[name] = _index_of(name, array)
-            placed[name] = indexes[name].create_variables({name: placed[name]})[name]
+        if dims == (name,) and name in coordinates:
+            indexes[name], axis = _index_of(name, array)
+            placed[name] = axis.copy(deep=False)
+            placed[name].attrs = attributes or {}
+        else:
+            placed[name] = xr.Variable(dims, array, attributes, fastpath=True)
     inner = _inner_constructor(xr.Dataset)
     if inner is None:
         return xr.Dataset(
@@ -238,21 +243,24 @@ def labelled(
     return inner(placed, set(coordinates), lengths, None, indexes)
 
 
-def _index_of(name: str, axis: NDArray[Any]) -> PandasIndex:
-    """Return the index of an axis; that of a short axis is kept, as results are often asked for on one axis."""
-    from xarray.indexes import PandasIndex
-
+def _index_of(name: str, axis: NDArray[Any]) -> tuple[PandasIndex, xr.IndexVariable]:
+    """Return the index of an axis and its variable; those of a short axis are kept, as many results share an axis."""
     if axis.nbytes > 10_000 or axis.dtype.hasobject:
-        return PandasIndex(axis, name)
+        return _indexed(name, axis)
     return _index_of_bytes(name, axis.dtype.str, axis.tobytes())
 
 
 @lru_cache(maxsize=64)
-def _index_of_bytes(name: str, dtype: str, axis: bytes) -> PandasIndex:
+def _index_of_bytes(name: str, dtype: str, axis: bytes) -> tuple[PandasIndex, xr.IndexVariable]:
     """Return an index over memory that cannot be written to, so that no result changes another."""
+    return _indexed(name, np.frombuffer(axis, dtype))
+
+
+def _indexed(name: str, axis: NDArray[Any]) -> tuple[PandasIndex, xr.IndexVariable]:
     from xarray.indexes import PandasIndex
 
-    return PandasIndex(np.frombuffer(axis, dtype), name)
+    index = PandasIndex(axis, name)
+    return index, cast("xr.IndexVariable", index.create_variables()[name])
 
 
 @cache
@@ -307,11 +315,28 @@ def dataset(
 
 
 def _json(arguments: Mapping[str, Any]) -> str:
-    """Return the arguments as JSON: at once where they are plain numbers, lists and words, as they mostly are."""
+    """Return the arguments as JSON.
+
+    >>> _json({"rho": [0.5, float("inf")], "method": "margin"})
+    '{"rho": [0.5, "inf"], "method": "margin"}'
+    """
+    numbers = (type(v) is list and 0 < len(v) < 1000 and type(v[0]) in (int, float) for v in arguments.values())
+    texts = (_list_text(*v) if plain else _text(v) for v, plain in zip(arguments.values(), numbers, strict=True))
+    return "{" + ", ".join(f'"{name}": {text}' for name, text in zip(arguments, texts, strict=True)) + "}"
+
+
+def _text(value: Any) -> str:
+    """Return JSON: at once where the value is a plain number, list or word, as it mostly is."""
     try:
-        return json.dumps(arguments, allow_nan=False)
+        return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
-        return json.dumps({name: jsonable(value) for name, value in arguments.items()})
+        return json.dumps(jsonable(value))
+
+
+@lru_cache(maxsize=64, typed=True)
+def _list_text(*values: Any) -> str:
+    """Return a list of sizes as JSON, kept like the index of their axis: its digits take longer than all the rest."""
+    return _text(list(values))
 
 
 def with_arguments(verb: Callable[P, xr.Dataset]) -> Callable[P, xr.Dataset]:

@@ -129,17 +129,17 @@ class Run(Work):
         that is not a number, or whose residual is above the tolerance of its claim.
         """
         claim, run = self.claim, self.settled()
-        if claim.scale_free:
-            run = replace(run, problem=run.problem.in_units(run.regime), known=claim)
+        if claim.scale_free and (same := run.problem.in_units(run.regime)) is not run.problem:
+            run = replace(run, problem=same, known=claim)
         with arithmetic(f"The arithmetic of {claim.title}"):
             row = {name: np.asarray(value) for name, value in claim.compute(run).items()}
         for name, values in row.items():
-            if values.dtype.kind == "f" and np.isnan(np.vdot(values, values)):  # a sum of squares: no other way to NaN
+            if values.dtype.kind == "f" and (total := np.vdot(values, values)) != total:  # a sum of squares is NaN
                 raise NotConverged(
                     f"{claim.title.capitalize()} gave no number for {name}: something over- or underflowed on the way. "
                     "Bring weights, spectra and step sizes closer to 1."
                 )
-            if name in ("residual", "gap") and not np.all(values <= claim.tolerance):
+            if name in ("residual", "gap") and not (values <= claim.tolerance).all():
                 raise NotConverged(
                     f"The solver of {claim.title} left a {name} of {np.max(values):.1e} (tolerance "
                     f"{claim.tolerance:.0e}): the system is too ill-conditioned. Use smaller sizes, or a problem and "

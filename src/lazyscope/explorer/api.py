@@ -34,10 +34,9 @@ from starlette.requests import ClientDisconnect
 
 from lazyscope import __version__
 from lazyscope.errors import LazyscopeError
-from lazyscope.explorer import pages
+from lazyscope.explorer import loading, pages
 from lazyscope.explorer.guard import LOOPBACK, TABLES, Guard
 from lazyscope.explorer.jobs import Bounds, Job, Jobs, TooManyJobs
-from lazyscope.explorer.loading import load
 from lazyscope.explorer.schemas import Accepted, Answer, Cancelled, DotsAnswer, Problem, Record, TableRecord, ViewList
 from lazyscope.explorer.stream import EventStream
 from lazyscope.explorer.tables.process import Reader
@@ -77,10 +76,9 @@ def create_app(bounds: Bounds | None = None, hosts: tuple[str, ...] | None = LOO
         app.state.jobs = Jobs(bounds)
         app.state.limiter = anyio.CapacityLimiter(_COMPUTING)
         app.state.patient = anyio.CapacityLimiter(_COMPUTING)
-        app.state.loading = asyncio.create_task(run_sync(load))
+        app.state.loading = loading.begun()
         SHELF.read = reader = Reader()
         yield
-        await app.state.loading
         SHELF.read = here
         await run_sync(reader.close)
         await app.state.jobs.close()

@@ -227,7 +227,8 @@ class Jobs:
         """Keep a worker that can go on, or stops when told; kill another, and only then give its place away."""
         try:
             if useful is None and not self._closing:
-                useful = await worker.stop(job, self.bounds.stopping)
+                stopped = await worker.stop(job, self.bounds.stopping)
+                useful = stopped and not self.idle  # one that waits for the next job is enough
             if useful and not self._closing:
                 self.idle.append(worker)
             else:

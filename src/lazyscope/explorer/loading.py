@@ -7,8 +7,10 @@ other forever; Python sees that and gives one of them a module that is half made
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import pkgutil
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -20,6 +22,26 @@ _OTHERS = (
     "threadpoolctl", "xarray", "xarray.indexes",
 )  # fmt: skip
 _OURS = ("lazyscope.limits", "lazyscope.population", "lazyscope.training", "lazyscope.runs")
+
+
+def begun() -> asyncio.Future[None]:
+    """Begin in a thread that nobody waits for at the end of a server; return what is done when all is imported."""
+    loop = asyncio.get_running_loop()
+    loaded: asyncio.Future[None] = loop.create_future()
+
+    def tell() -> None:
+        if not loaded.done():
+            loaded.set_result(None)
+
+    def work() -> None:
+        try:
+            load()
+        finally:  # a mistake on the way must not make all requests wait for ever
+            with suppress(RuntimeError):  # the server has ended meanwhile
+                loop.call_soon_threadsafe(tell)
+
+    threading.Thread(target=work, name="imports", daemon=True).start()
+    return loaded
 
 
 def load() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import lazyscope
 from lazyscope.errors import InvalidParameter, LazyscopeError
 from lazyscope.explorer.guard import LOOPBACK
+from lazyscope.explorer.memory import give_back
 
 PORT = 8765
 _OWNER = "lazyscope explore"
@@ -89,6 +90,7 @@ def serve(host: str, port: int | None, *, browser: bool, say: Callable[[str], No
     sock = bind(host, port)
     try:
         keep_compiled_code(Path(lazyscope.__file__).parent, Path.home(), say)
+        give_back()
         import uvicorn
 
         from lazyscope.explorer.api import create_app

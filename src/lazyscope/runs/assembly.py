@@ -56,20 +56,17 @@ def assemble(runs: Sequence[Run], rows: Sequence[Row], scalar: Collection[str] =
     whole = first if same else first.at(sizes=values)
     numbers = sorted({run.number for run in runs})
     own = {name for dims in claim.dims.values() for name in dims}
-    table = _tables(whole, [name for name in _shared(claim, rows) if name not in own], numbers, runs, rows)
-    drawn = claim.fidelity != "limit" and bool(given)
-    variables = claim.reduce(whole, table) if drawn else _without(table, ("draw",))
-    if claim.finite_size is not None:
-        places = dict(zip(given, np.ix_(*(np.asarray(values[name]) for name in given)), strict=True))
-        known = {name: array for name, (_, array) in variables.items()}
-        known |= {"width": places["width"], "n": places.get("samples"), "samples": rows[0].get("samples")}
-        variables["finite_size"] = (tuple(given), claim.finite_size(known))
-    coordinates = _coordinates(whole, rows[0])
     single = [name for name in scalar if name in values and name not in own]
+    table = _tables(whole, [name for name in _shared(claim, rows) if name not in own], numbers, runs, rows)
+    if claim.fidelity == "limit" or not given:
+        variables = _without(table, ("draw", *single))
+    else:
+        variables = _without(_reduced(whole, table, rows[0]), single)
+    coordinates = _coordinates(whole, rows[0])
     hidden = [name for name in _ONE_VALUE if name in scalar and name not in own]
     return dataset(
         _without({name: variable for name, variable in coordinates.items() if name not in hidden}, single),
-        _without(variables, single),
+        variables,
         claim=claim,
         problem=whole.problem,
         regime=whole.regime,
@@ -77,8 +74,24 @@ def assemble(runs: Sequence[Run], rows: Sequence[Row], scalar: Collection[str] =
     )
 
 
+def _reduced(whole: Run, table: Mapping[str, Variable], row: Row) -> dict[str, Variable]:
+    """Return the variables of all draws, as the claim makes them one, with what finitely many samples may add."""
+    claim, sizes = whole.claim, whole.sizes
+    variables = claim.reduce(whole, table)
+    if claim.finite_size is not None:
+        given = [name for name in claim.arguments if name in sizes]
+        places = dict(zip(given, np.ix_(*(np.asarray(sizes[name]) for name in given)), strict=True))
+        known = {name: array for name, (_, array) in variables.items()}
+        known |= {"width": places["width"], "n": places.get("samples"), "samples": row.get("samples")}
+        variables["finite_size"] = (tuple(given), claim.finite_size(known))
+    return variables
+
+
 def _shared(claim: Claim, rows: Sequence[Row]) -> Iterator[str]:
     """Yield the variables that fit into one array: overlaps of 2 neurons have no place beside those of 3."""
+    if len(rows) == 1:
+        yield from rows[0]
+        return
     for name, values in rows[0].items():
         own = values.ndim - len(claim.dims.get(name, ()))  # where its own axes begin
         if all(name in row and row[name].shape[own:] == values.shape[own:] for row in rows[1:]):

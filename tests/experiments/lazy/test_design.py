@@ -74,7 +74,7 @@ def test_random_features_are_predicted_from_the_exact_risk_of_their_own_weights(
 
 
 def test_a_tangent_model_is_predicted_as_by_finite_step(figure):
-    """Descent and half the noise of half the batch, against the limit theorem of SGD: two routes to one number."""
+    """Descent and the noise that smaller batches have, against the limit theorem of SGD: two routes to one number."""
     name, panels, _, _ = figure
     if name != "fig1":
         return
@@ -83,7 +83,7 @@ def test_a_tangent_model_is_predicted_as_by_finite_step(figure):
         formula, measured = draw._by_formula(), draw._by_descent()
         noise = formula[0] - draw._descended()
         assert np.all(noise > 0.0)
-        # one run with half the batch knows the noise of its steps to a fifth or so
+        # two runs with smaller batches know the noise of the steps to a fifth or so
         assert np.all(np.abs(measured[0] - formula[0]) < 0.5 * noise + formula[1] + measured[1])
 
 

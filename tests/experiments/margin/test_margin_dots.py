@@ -48,3 +48,16 @@ def test_spectra_of_drawn_weights_are_those_of_the_covariance():
         shares = (vectors.T @ (b1 * W[:, 0])) ** 2 / values
         order = np.argsort(features.spectrum, kind="stable")
         assert np.cumsum(features.shares[order])[-5:] == pytest.approx(np.cumsum(shares)[-5:])
+
+
+def test_the_covariance_of_nonlinear_features_is_the_arc_cosine_kernel():
+    """The Hermite series, cut off, against Cho and Saul's closed form for ReLU."""
+    W = drawn_weights(0, 1, 60, 80, 40)
+    cosine = np.clip(W @ W.T, -1.0, 1.0)
+    moment = (np.sqrt(1.0 - cosine**2) + (np.pi - np.arccos(cosine)) * cosine) / (2.0 * np.pi)
+    expected = np.linalg.eigvalsh(moment - 1.0 / (2.0 * np.pi))
+    features = margin_dots.nonlinear_features_at(RandomFeatures("relu"), W)
+    # what is cut off is below c_14²·max⟨w_i, w_j⟩¹⁴, and the covariance has 60 rows
+    cut = RandomFeatures("relu").activation.hermite(14) ** 2 * np.max(np.abs(cosine - np.eye(60))) ** 14
+    np.testing.assert_allclose(features.spectrum, expected, atol=60 * 2 * cut + 1e-12)
+    assert features.shares.sum() == pytest.approx(0.25 * W[:, 0] @ np.linalg.solve(moment - 0.5 / np.pi, W[:, 0]), 1e-5)

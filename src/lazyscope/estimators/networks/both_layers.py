@@ -136,7 +136,7 @@ class BothLayers(NeuronsOnRows):
     def _split(self, X: Any, Y: Array, v: FloatArray | None, labels: Any, trainer: Trainer) -> Any:
         """Hold a share of the samples out, the same share of every class where that can be."""
         n, fraction = X.shape[0], trainer.plan.validation_fraction
-        scarce = labels is not None and min(np.unique(labels, return_counts=True)[1]) < 2
+        scarce = labels is not None and not shares_can_be_equal(labels, int(np.ceil(fraction * n)))
         seed = int(trainer.rng.integers(2**31))
         try:
             rows, out = train_test_split(
@@ -180,6 +180,16 @@ class BothLayers(NeuronsOnRows):
         A = self._A.astype(X.dtype, copy=False)
         parts = [product(self.layer_.features(X[part]), A.T) for part in blocks(X.shape[0], len(A))]
         return np.asarray(np.concatenate(parts) + self._c)
+
+
+def shares_can_be_equal(labels: Any, held: int) -> bool:
+    """Whether every class can be among so many samples held out and among the others: that splits can be stratified.
+
+    >>> shares_can_be_equal([0, 0, 1, 1, 2, 2], 3), shares_can_be_equal([0, 0, 1, 1, 2, 2], 2)
+    (True, False)
+    """
+    counts = np.unique(labels, return_counts=True)[1]
+    return bool(counts.min() >= 2 and len(counts) <= min(held, len(labels) - held))
 
 
 def _unpacked(theta: Array, shape: tuple[int, ...], k: int) -> tuple[Array, Array]:

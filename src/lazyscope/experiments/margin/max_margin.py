@@ -60,7 +60,7 @@ class MaxMarginPreset(Preset):
 
 
 PRESETS = {
-    "quick": MaxMarginPreset("one minute", (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), 8),
+    "quick": MaxMarginPreset("one minute", (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), 16),
     "paper": MaxMarginPreset("ten minutes", (0.9, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0), 40),
 }
 

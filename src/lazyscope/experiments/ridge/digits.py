@@ -256,6 +256,9 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         else f"Not at the threshold: {', '.join(apart)}"
     )
     words = f"{end}: {'; '.join(where)}."
+    lines.append(
+        "The heights of these dots are not predicted, only where they peak; `mnist` holds such fits to a forecast."
+    )
     return [*lines, answer(not apart, words, words)]
 
 

@@ -99,10 +99,12 @@ def _ending() -> LazyscopeError:
 
 def main() -> None:
     """Answer until standard input ends, or the server whose number is the only argument."""
+    from lazyscope.explorer.memory import give_back
     from lazyscope.explorer.tables import reading
     from lazyscope.explorer.worker import end_with
 
     end_with(int(sys.argv[1]))
+    give_back()
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not be taken for an answer
     functions: dict[str, Callable[..., Any]] = {"look": reading.look, "known": reading.known}

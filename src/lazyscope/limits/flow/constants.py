@@ -34,7 +34,7 @@ POWERS = (-3.0, 1.0)  # bounds of the power of t by which s is continued from th
 LAYER_CHANGES = (0.3, 0.5)  # most that a is continued by: on the first panel, and on a later one
 
 # Shifts: what tells these weights from typical ones.
-STRIDE = 4  # once something is learned, K is computed at every fourth point, and at more where that is not enough
+STRIDE = 4  # K is computed at every fourth point, and at more where that is not enough
 MANY_DIMENSIONS, COARSE_TOLERANCE = 100, 1e-5  # d and tolerance from which on shifts are interpolated
 STRIDE_AGAIN = 0.1  # share of the tolerance: shifts that miss less let the next panel use fewer points
 GIVE_UP = 1.1  # length below which shifts are no longer interpolated
@@ -52,5 +52,6 @@ HALVED = 64  # largest triangle that is inverted as a whole, and not by halves
 
 # Rounding.
 WORST_CONDITION = 1e8  # of WWᵀ in the 1-norm: its inverse keeps eight digits
+WORST_MODES = 1e8  # condition number of the eigenvectors by which u is found on a panel: eight digits are left
 LEARNED = 1e-15  # share of a direction that is not learned, below which it counts as learned
 FIXED_POINT_SWEEPS, FIXED_POINT = 200, 1e-11  # of the fixed point of typical weights: sweeps, and its last step

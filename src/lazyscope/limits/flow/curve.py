@@ -67,8 +67,8 @@ def flow(
         Which weights.
     tolerance
         Of the normalised risk, for trained networks (of itself, where it is larger than 1). At d = 450 the default
-        was seen to leave up to 2·10⁻⁴ (18 curves; 1.2·10⁻⁴ in the mean square), and a curve costs 6 to
-        16 eigendecompositions of that size for N = 45 to 900, however many times it has: 20 to 56 matrices d × d of
+        was seen to leave up to 2·10⁻⁴ (8 curves; 1.3·10⁻⁴ in the mean square), and a curve costs 4 to
+        13 eigendecompositions of that size for N = 45 to 900, however many times it has: 40 to 60 matrices d × d of
         at most 3d³ flops, in the memory of five of them. Where one direction is learned suddenly, errors from before
         are amplified (up to 80 times, with one eigenvalue 200 times the others): compare with a smaller tolerance.
 
@@ -149,8 +149,9 @@ def _with_output_scale(
     scale = 2.0 * float(np.sum(B**2)) / start.energy
     curve = solve(start, float(times[-1]) / alpha or 1.0, max(1e-10, tolerance * scale))
     ask = np.maximum(times / alpha, 1e-300)
-    risk = np.maximum(curve.at("risk", ask) / (scale * start.energy), 0.0)
-    return _labelled(problem, regime, times, {"risk": risk, "offset": curve.at("c", ask)})
+    values = curve.several(("risk", "c"), ask)
+    risk = np.maximum(values["risk"] / (scale * start.energy), 0.0)
+    return _labelled(problem, regime, times, {"risk": risk, "offset": values["c"]})
 
 
 def beginning(
@@ -233,17 +234,19 @@ def _not_for_ever(times: FloatArray, alpha: float = 1.0) -> None:
 def _of_curve(curve: Curve, times: FloatArray) -> dict[str, FloatArray]:
     start = curve.start
     ask = np.maximum(times, 1e-300)
-    a, shape = curve.at("a", ask), curve.at("diagonal", ask)
+    asked = curve.several(("risk", "a", "c", "diagonal"), ask)
+    a, shape = asked["a"], asked["diagonal"]
     with np.errstate(divide="ignore", invalid="ignore"):
         learned = np.where(start.b > 0.0, a[:, None] * shape / start.b, 0.0)
     fine = np.geomspace(max(float(times[-1]), 1e-12) * 1e-6, float(times[-1]) or 1.0, 1000)
-    dense = curve.at("a", fine)[:, None] * curve.at("diagonal", fine)
+    finer = curve.several(("a", "diagonal"), fine)
+    dense = finer["a"][:, None] * finer["diagonal"]
     values = {
-        "risk": np.maximum(curve.at("risk", ask) / start.energy, 0.0),
+        "risk": np.maximum(asked["risk"] / start.energy, 0.0),
         "learned": learned[:, ::-1],
         "reached": _first_time(fine, dense, 0.5 * start.b)[::-1],
         "second_layer": a,
-        "offset": curve.at("c", ask),
+        "offset": asked["c"],
     }
     if start.trained_layer:
         values["conserved"] = shape.sum(axis=1) - 2.0 * a**2 - float(start.moment.sums[0])

@@ -12,8 +12,9 @@ finds on Chebyshev points, panel by panel of log t.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,19 +40,25 @@ class Curve:
     evaluations: int
 
     def at(self, name: str, times: FloatArray) -> FloatArray:
-        """Return a quantity of the panels, such as "risk", at some times."""
+        """Return a quantity of the panels, such as "risk", at some ascending times."""
+        return self.several((name,), times)[name]
+
+    def several(self, names: Iterable[str], times: FloatArray) -> dict[str, FloatArray]:
+        """Return quantities of the panels by name at some ascending times: one interpolation serves them all."""
         ends = np.array([panel.clock.end for panel in self.panels])
-        which = np.minimum(np.searchsorted(ends, times), len(ends) - 1)
-        values = [self.panels[k].at(name, times[which == k]) for k in np.unique(which)]
-        return np.concatenate(values) if values else np.zeros(0)
+        cuts = np.append(0, np.searchsorted(times, ends[:-1], side="right"))
+        parts = [(panel, *cut) for panel, cut in zip(self.panels, pairwise([*cuts, times.size]), strict=True)]
+        weights = [(panel, panel.weights(times[i:j])) for panel, i, j in parts if i < j]
+        return {name: np.concatenate([at @ getattr(panel, name) for panel, at in weights]) for name in names}
 
     def matrix(self, time: float) -> FloatArray:
         """Return G = aK at one time, in the eigenbasis of B."""
         if self.K is None:
             raise InvalidParameter.of("flow", "start", "have weights for a matrix to exist", "typical weights")
         now = np.array([time])
-        tau, theta, a = (float(self.at(name, now)[0]) for name in ("tau", "theta", "a"))
-        u = np.maximum(self.at("u", now)[0], 0.0)
+        values = self.several(("tau", "theta", "a", "u"), now)
+        tau, theta, a = (float(values[name][0]) for name in ("tau", "theta", "a"))
+        u = np.maximum(values["u"][0], 0.0)
         return a * self.K(8.0 * self.start.b * tau - theta, u).full
 
 
@@ -67,7 +74,7 @@ def solve(start: Start, until: float, tolerance: float = 1e-5) -> Curve:
 
     # NumPy and SciPy bring a BLAS each, and the threads of the one that waits spin: several times slower
     with threadpool_limits(1, user_api="blas"):
-        K = None if start.W is None else riccati(start.W)
+        K = None if start.W is None else riccati(start.W, start.gram)
         walker = _Walker(start, K, tolerance)
         panels = tuple(walker.walk(until))
     return Curve(start, K, panels, walker.evaluations)
@@ -79,7 +86,7 @@ class _Walker:
     def __init__(self, start: Start, K: Riccati | None, tolerance: float) -> None:
         self.start, self.K, self.tolerance, self.evaluations = start, K, tolerance, 0
         many, coarse = constants.MANY_DIMENSIONS, constants.COARSE_TOLERANCE
-        self.stride = constants.POINTS if start.b.size >= many and tolerance >= coarse else 0
+        self.stride = constants.STRIDE if start.b.size >= many and tolerance >= coarse else 0
 
     def walk(self, until: float) -> Iterator[Panel]:
         """Yield panels from t = 0 to at least `until`."""
@@ -124,14 +131,9 @@ class _Walker:
         try:
             with np.errstate(over="raise", invalid="raise", divide="raise"):
                 panel = work.solve()
-                self.stride = _coarser(work.stride) if work.spare else work.stride
+                self.stride = min(2 * work.stride, constants.STRIDE) if work.spare else work.stride
                 return panel, panel.error
         except (FloatingPointError, np.linalg.LinAlgError, NotConverged):
             return None, work.tail
         finally:
             self.evaluations += work.evaluations
-
-
-def _coarser(stride: int) -> int:
-    """Return the next larger distance of points at which K is computed; the largest is for the start alone."""
-    return stride if stride > constants.STRIDE else min(2 * stride, constants.STRIDE)

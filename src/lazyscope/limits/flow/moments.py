@@ -112,6 +112,12 @@ class Start:
         return Bins.of(self.b) if self.W is not None else Bins.each(self.b)
 
     @cached_property
+    def gram(self) -> FloatArray:
+        """WᵀW or WWᵀ, the smaller of the two."""
+        assert self.W is not None
+        return np.asarray(self.W.T @ self.W if self.W.shape[1] < self.b.size else self.W @ self.W.T)
+
+    @cached_property
     def moment(self) -> Moment:
         """The start as a moment of the flow."""
         if self.W is None:
@@ -120,8 +126,7 @@ class Start:
             k, norm = usual.diagonal[0], float(usual.norm[0])
         else:
             k = np.einsum("ij,ij->i", self.W, self.W)
-            gram = self.W.T @ self.W if self.W.shape[1] < self.b.size else self.W @ self.W.T
-            norm = float(np.sum(gram**2))
+            norm = float(np.vdot(self.gram, self.gram))
         s = self.a * float(k.sum()) - float(self.b.sum()) - self.b0 + self.c
         still, sums = np.zeros_like(k), np.array([k.sum(), k @ self.b, norm])
         return Moment(0.0, s, self.a, self.c, 0.0, 0.0, still, np.zeros_like(self.groups.b), k, sums)
@@ -144,9 +149,9 @@ class Panel:
     risk: FloatArray  # 2‖aK − B‖² + s²
     error: float  # of the normalised risk, estimated
 
-    def at(self, name: str, times: FloatArray) -> FloatArray:
-        """Return a quantity at some times within the panel, by interpolation."""
-        return np.asarray(rule().at(self.clock.place(times)) @ getattr(self, name))
+    def weights(self, times: FloatArray) -> FloatArray:
+        """Return the matrix that takes values at the points to values at some times within the panel."""
+        return rule().at(self.clock.place(times))
 
     @property
     def last(self) -> Moment:

@@ -9,10 +9,10 @@ the last by a conservation law (for small a, the equation for ȧ itself). The de
 
 The guess is the solution for typical weights (`typical`, the spectrum in groups), with Tr K, ⟨B, K⟩ and ‖K‖² each
 as if λ were shifted a little, to first order, by what varies slowly. In many dimensions these shifts hardly depend on
-the path, and are some percent: then K is computed at every fourth point only (until something is learned, at the end
-of the panel only), the shifts are interpolated, and the guess is solved again. Where this leaves more than the
-tolerance, K is computed at every other point, or at all of them; and where that is not enough either, Newton's method
-takes the true K, of which one or two sweeps are needed. What its last step changes is added to first order.
+the path, and are some percent: then K is computed at every fourth point only, the shifts are interpolated, and the
+guess is solved again. Where this leaves more than the tolerance, K is computed at every other point, or at all of them;
+and where that is not enough either, Newton's method takes the true K, of which one or two sweeps are needed. What its
+last step changes is added to first order.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged
 from lazyscope.limits.flow import constants
+from lazyscope.limits.flow.modes import Modes
 from lazyscope.limits.flow.moments import Moment, Panel, Start
 from lazyscope.limits.flow.panels import Clock, rule
 from lazyscope.limits.flow.riccati import Measured, Riccati
@@ -53,11 +54,6 @@ class _Slopes:
     response: FloatArray  # groups × points × points: how u answers to its source
 
 
-def finer(stride: int) -> int:
-    """Return the next smaller distance of points at which K is computed: 12, 4, 2, 1. Points of the larger one stay."""
-    return constants.STRIDE if stride > constants.STRIDE else stride // 2
-
-
 class Newton:
     """The unknowns of one panel, and their equations. Without K, typical weights are meant: there is no W to know."""
 
@@ -82,6 +78,7 @@ class Newton:
         self.log_m: FloatArray | None = None
         self.tail, self.spare = np.inf, False
         self.inverse: FloatArray | None = None  # of the derivatives
+        self.modes: Modes | None = None  # of the present s and a
         self.shift = self._continued()
         self.s, self.a = self._first_guess()
 
@@ -111,9 +108,9 @@ class Newton:
         except (FloatingPointError, NotConverged):
             if self.trust or self.stride:
                 raise
-            self.s, self.a = begin
+            self.s, self.a, self.modes = *begin, None
         for _ in range(constants.NEWTON_SWEEPS):
-            path = self._path(self.start.b, self.first.u)[0]
+            path = self._path(self.start.b, self.first.u)
             sums, slopes, full = self._measured(path, self.K)
             step = self._step(sums, slopes)
             if self._size(step) < enough:
@@ -126,8 +123,8 @@ class Newton:
         before = np.inf
         for sweep in range(constants.GUESS_SWEEPS):
             afresh = self.inverse is None or before > constants.NEAR
-            path, response = self._path(self.groups.b, self.first.group_u, responding=afresh)
-            usual, sums, slopes = self._guessed(path, response if afresh else None)
+            path = self._path(self.groups.b, self.first.group_u)
+            usual, sums, slopes = self._guessed(path, afresh)
             step = self._step(sums, slopes)
             size = self._size(step)
             if size < enough:
@@ -149,11 +146,9 @@ class Newton:
         They were found on a path that then changes by what they have changed: they are off by about the product.
         """
         kept: dict[int, tuple[FloatArray, FloatArray]] = {}
-        if float(usual.unlearned[-1].min()) < 0.5:  # K at the end says little of a direction that is learned before
-            self.stride = min(self.stride, constants.STRIDE)
         for _ in range(constants.ROUNDS):
             few = np.arange(self.stride, self.t.size, self.stride)
-            path = self._path(self.start.b, self.first.u)[0]
+            path = self._path(self.start.b, self.first.u)
             sums, units = sums_and_units(usual, self.groups)
             for q in [q for q in few.tolist() if q not in kept]:
                 diagonal, norm = K.sums(path.lam[q], path.u[q])
@@ -181,7 +176,7 @@ class Newton:
             elif self.stride == 1:
                 return None
             else:
-                self.stride = finer(self.stride)
+                self.stride //= 2
         return None
 
     def _tail(self, risk: FloatArray) -> float:
@@ -195,39 +190,35 @@ class Newton:
         square = self.a**2 * sums[:, 2] - 2.0 * self.a * sums[:, 1] + b @ b
         return np.asarray(2.0 * square + np.append(self.first.s, self.s[1:]) ** 2)
 
-    def _system(self, b: FloatArray) -> FloatArray:
-        """Return the matrices of u̇ = a² − 16a(b − s/2)u at the points, one for each b."""
-        points = np.arange(self.t.size - 1)
-        matrices = np.repeat(self.derivative[None, 1:, 1:], b.size, axis=0)
-        matrices[:, points, points] += 16.0 * self.a[1:] * (b[:, None] - 0.5 * self.s[1:])
-        return matrices
+    def _answers(self) -> Modes:
+        """Return how u answers to its sources, for the present s and a."""
+        if self.modes is None:
+            self.modes = Modes.of(self.derivative[1:, 1:], self.a[1:], self.s[1:], float(self.start.b[-1]))
+        return self.modes
 
-    def _path(self, b: FloatArray, first_u: FloatArray, responding: bool = False) -> tuple[_Path, FloatArray]:
-        """Return λ and u; and, if asked, the inverses by which u answers to its source: b × p × p."""
-        first, p = self.first, self.t.size - 1
+    def _path(self, b: FloatArray, first_u: FloatArray) -> _Path:
+        """Return λ and u."""
+        first = self.first
         tau = first.tau + self.integral @ self.a
         theta = first.theta + 4.0 * (self.integral @ (self.a * self.s))
-        source = (self.a[1:] ** 2 - np.multiply.outer(first_u, self.derivative[1:, 0]))[..., None]
-        if responding:
-            source = np.concatenate([source, np.broadcast_to(np.eye(p), (b.size, p, p))], axis=2)
-        solved = np.asarray(np.linalg.solve(self._system(b), source), dtype=np.float64)
-        u = np.maximum(solved[..., 0], 0.0)
+        u = self._answers().solve(b, self.a[1:] ** 2, -self.derivative[1:, 0], first_u)
         lam = 8.0 * np.multiply.outer(tau, b) - theta[:, None]
-        return _Path(tau, theta, lam, np.concatenate([first_u[None], u.T])), solved[..., 1:]
+        return _Path(tau, theta, lam, np.concatenate([first_u[None], np.maximum(u, 0.0)]))
 
     def _typical(self, lam: FloatArray, u: FloatArray, log_m: FloatArray | None = None) -> Typical:
         return typical(lam, u, self.start.gamma, self.start.width, self.groups.count, log_m)
 
-    def _guessed(self, path: _Path, response: FloatArray | None) -> tuple[Typical, FloatArray, _Slopes | None]:
-        """Return the sums of typical weights, shifted, and their derivatives if the response is given."""
+    def _guessed(self, path: _Path, afresh: bool) -> tuple[Typical, FloatArray, _Slopes | None]:
+        """Return the sums of typical weights, shifted, and their derivatives if these are computed afresh."""
         usual, b = self._typical(path.lam[1:], path.u[1:], self.log_m), self.groups.b
         self.log_m = usual.log_m
         sums, units = sums_and_units(usual, self.groups)
         sums = sums + self.shift[1:] * units
-        if response is None:
+        if not afresh:
             return usual, sums, None
         by_lambda, by_u = shifted_slopes(usual, self.groups, self.shift[1:, :1])
         by_u_u = by_u.T[:, :, None] * path.u[1:].T[:, None, :]
+        response = self._answers().response(b)
         return usual, sums, _Slopes(by_lambda.sum(axis=1), by_lambda @ b, by_u, by_u_u, response)
 
     def _measured(self, path: _Path, K: Riccati) -> tuple[FloatArray, _Slopes, Sequence[Measured]]:
@@ -239,7 +230,7 @@ class Newton:
         by_lambda, by_u = 2.0 * diagonal - 32.0 * u * squared, -16.0 * squared
         sums = np.stack([diagonal.sum(axis=1), diagonal @ b, squared.sum(axis=1)], axis=1)
         by_u_u = np.stack([by_u[:, group] @ u[:, group].T for group in self.groups.slices()])
-        response = np.asarray(np.linalg.inv(self._system(self.groups.b)), dtype=np.float64)
+        response = self._answers().response(self.groups.b)
         slopes = _Slopes(by_lambda.sum(axis=1), by_lambda @ b, self.groups.sum(by_u), by_u_u, response)
         return sums, slopes, full
 
@@ -326,14 +317,14 @@ class Newton:
         return max(float(np.max(np.abs(step[:p]))) / self.scale, float(of_a))
 
     def _move(self, step: FloatArray) -> None:
-        p = self.t.size - 1
+        p, self.modes = self.t.size - 1, None
         self.s -= self.rule.from_inside @ step[:p]
         if step.size > p:
             self.a[1:] -= step[p:]
 
     def _settled(self, usual: Typical, logs: Sequence[FloatArray] | None, error: float) -> Panel:
         """Return the panel of the guess, its diagonal corrected by logarithms of ratios at a few points, if any."""
-        begin, gamma, end = self.first, self.start.gamma, self._path(self.start.b, self.first.u)[0]
+        begin, gamma, end = self.first, self.start.gamma, self._path(self.start.b, self.first.u)
         sums, units = sums_and_units(usual, self.groups)
         sums = np.concatenate([begin.sums[None], sums + self.shift[1:] * units])
         diagonal = typical_diagonal(end.lam[1:], end.u[1:], gamma, usual.log_m)
@@ -350,7 +341,7 @@ class Newton:
         diagonal = np.stack([first.diagonal, *(each.diagonal for each in full)])
         norm = np.append(first.sums[2], seen[:, 2])
         self._move(step)
-        end = self._path(b, first.u)[0]
+        end = self._path(b, first.u)
         if size > self.tolerance:
             for q, each in enumerate(full, start=1):
                 moved = end.lam[q] - path.lam[q]
@@ -362,7 +353,7 @@ class Newton:
     def _panel(self, end: _Path, diagonal: FloatArray, sums: FloatArray, error: float) -> Panel:
         """Return what was found; `error` is what is left besides the tails."""
         risk = self._risk(sums)
-        group_u = self._path(self.groups.b, self.first.group_u)[0].u
+        group_u = self._path(self.groups.b, self.first.group_u).u
         scalars = self.s, self.a, self._offset(), end.tau, end.theta
         return Panel(self.clock, *scalars, end.u, group_u, diagonal, sums, risk, max(self._tail(risk), error))
 

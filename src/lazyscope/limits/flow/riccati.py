@@ -159,22 +159,21 @@ class WideRiccati(Riccati):
         return np.asarray(dlauum(Y, lower=1, overwrite_c=1)[0]), 1.0 / size[n:]
 
 
-def riccati(W: FloatArray) -> Riccati:
-    """Return the cheaper form that is accurate for W, (d, N), rows in the order of ascending λ.
+def riccati(W: FloatArray, gram: FloatArray | None = None) -> Riccati:
+    """Return the cheaper form that is accurate for W, (d, N), rows in the order of ascending λ; WWᵀ may be given.
 
     >>> rng = np.random.default_rng(0)
     >>> W, lam, u = rng.standard_normal((3, 30)), np.array([0.1, 0.5, 0.9]), np.array([0.2, 0.1, 0.05])
     >>> bool(np.allclose(riccati(W)(lam, u).full, NarrowRiccati(W)(lam, u).full, rtol=1e-12))
     True
     """
-    from scipy.linalg.blas import dsyrk
     from scipy.linalg.lapack import dpocon, dpotrf, dpotri
 
     d, N = W.shape
     if d > N:
         return NarrowRiccati(W)
-    A = dsyrk(1.0, W, lower=1)
-    size = float(np.max(np.abs(A).sum(axis=0) + np.abs(A).sum(axis=1) - np.diagonal(A)))  # ‖A‖₁
+    A = W @ W.T if gram is None else gram
+    size = float(np.max(np.abs(A).sum(axis=0)))  # ‖A‖₁
     L, failed = dpotrf(A, lower=1)
     if failed or dpocon(L, size, uplo="L")[0] * constants.WORST_CONDITION < 1.0:
         return NarrowRiccati(W)

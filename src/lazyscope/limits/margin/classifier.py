@@ -22,7 +22,9 @@ and the error is that of a coin, 1/2.
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+import math
+from functools import cache, lru_cache, partial
+from types import ModuleType
 
 import numpy as np
 
@@ -109,21 +111,26 @@ def spectrum_given(regime: IsotropicFeatures | GaussianFeatures, size: int) -> S
     return law, points, np.full(size, points[0].max()), unit
 
 
+@cache
+def _machine_code() -> tuple[ModuleType, ModuleType]:
+    """Load the kernels when they are first needed: numba takes half a second."""
+    from lazyscope.limits.margin import loss, newton
+
+    return newton, loss
+
+
 def solve(problem: LinearLabels, psi: FloatArray, spectrum: Spectrum) -> dict[str, FloatArray]:
     """Solve the equations at every ψ, in the order of memory: neighbours give one another a first guess.
 
     First with 40 nodes for T, then with panels where c₁/c₂ is too large for them. 2 µs a point on a smooth curve.
     """
-    from lazyscope.limits.margin import newton as kernel
-    from lazyscope.limits.margin.loss import STEEPEST, compact
-
+    kernel, loss = _machine_code()
     law, points, widest, unit = spectrum
-    flat = np.ascontiguousarray(psi.ravel())
-    y, out = np.zeros((flat.size, 7)), np.empty((6, flat.size))
-    status, steepness = np.zeros(flat.size), np.zeros(flat.size)
-    kernel.curve(flat, widest, law, points, *compact(problem), y, out, status, steepness)
-    again = (status < 0.0) | (steepness > STEEPEST)
-    if again.any():
+    flat = psi.ravel()
+    y, out, (status, steepness) = np.zeros((flat.size, 7)), np.empty((6, flat.size)), np.zeros((2, flat.size))
+    kernel.curve(flat, widest, law, points, *loss.compact(problem), y, out, status, steepness)
+    if status.min() < 0.0 or steepness.max() > loss.STEEPEST:
+        again = (status < 0.0) | (steepness > loss.STEEPEST)
         part = [np.ascontiguousarray(array[..., again]) for array in (out, status, steepness)]
         kernel.curve(flat[again], widest[again], law[again], points, *problem.agreement, y[again], *part)
         out[:, again], status[again], steepness[again] = part
@@ -133,7 +140,7 @@ def solve(problem: LinearLabels, psi: FloatArray, spectrum: Spectrum) -> dict[st
                 f"The equations of the margin were not solved to {kernel.TOLERANCE:.0e} at N/n = {flat[where]:.6g}, "
                 f"with {problem}. Is it within rounding of the separability threshold? Move ψ a little."
             )
-    out[1] *= np.sqrt(unit)
+    out[1] *= math.sqrt(unit)
     error, margin, alignment, seen, support, residual = out.reshape(6, *psi.shape)
     return {
         "risk": error,
