@@ -44,6 +44,7 @@ from lazyscope.explorer.tables.shelf import EXAMPLES, PATTERN, SHELF, here
 from lazyscope.explorer.views import VIEWS
 from lazyscope.explorer.views.base import Drawn, State, View
 from lazyscope.explorer.views.calls import Plan
+from lazyscope.lenses.data.table import EXAMPLES
 from lazyscope.explorer.views.lazy import LEVELS
 
 T = TypeVar("T")
