@@ -40,12 +40,12 @@ from lazyscope.explorer.jobs import Bounds, Job, Jobs, TooManyJobs
 from lazyscope.explorer.schemas import Accepted, Answer, Cancelled, DotsAnswer, Problem, Record, TableRecord, ViewList
 from lazyscope.explorer.stream import EventStream
 from lazyscope.explorer.tables.process import Reader
-from lazyscope.explorer.tables.shelf import EXAMPLES, PATTERN, SHELF, here
+from lazyscope.explorer.tables.shelf import PATTERN, SHELF, here
 from lazyscope.explorer.views import VIEWS
 from lazyscope.explorer.views.base import Drawn, State, View
 from lazyscope.explorer.views.calls import Plan
-from lazyscope.lenses.data.table import EXAMPLES
 from lazyscope.explorer.views.lazy import LEVELS
+from lazyscope.lenses.data.table import EXAMPLES
 
 T = TypeVar("T")
 
