@@ -6,8 +6,8 @@ import psutil
 import pytest
 
 from ..explorer.conftest import explore  # noqa: TID252 (tests are no package that could be named)
-from ..explorer.crowd import crowd  # noqa: TID252 (tests are no package that could be named)
-from ..explorer.malformed import attack  # noqa: TID252 (tests are no package that could be named)
+from ..explorer.crowd.clients import crowd  # noqa: TID252 (tests are no package that could be named)
+from ..explorer.crowd.malformed import attack  # noqa: TID252 (tests are no package that could be named)
 from ..explorer.test_crowd import warm  # noqa: TID252 (tests are no package that could be named)
 
 pytestmark = pytest.mark.slow

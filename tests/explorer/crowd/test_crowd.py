@@ -6,7 +6,7 @@ import psutil
 
 from lazyscope.explorer.views import VIEWS
 
-from .crowd import crowd
+from .clients import crowd
 from .malformed import attack
 
 
