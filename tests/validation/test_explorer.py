@@ -8,7 +8,7 @@ import pytest
 from ..explorer.conftest import explore  # noqa: TID252 (tests are no package that could be named)
 from ..explorer.crowd.clients import crowd  # noqa: TID252 (tests are no package that could be named)
 from ..explorer.crowd.malformed import attack  # noqa: TID252 (tests are no package that could be named)
-from ..explorer.test_crowd import warm  # noqa: TID252 (tests are no package that could be named)
+from ..explorer.crowd.test_crowd import warm  # noqa: TID252 (tests are no package that could be named)
 
 pytestmark = pytest.mark.slow
 

@@ -86,13 +86,14 @@ def learns(measured: Measured) -> bool:
 
     Three, not two: there are a dozen settings, and the best of them is looked at.
     """
-    for cell, losses in measured.losses.items():
-        if cell.regime not in NAMES:  # boosted trees are no regime
-            continue
-        better, stderr = spread([c - loss for c, loss in zip(measured.constant, losses, strict=True)])
-        if better > _SURE * stderr:
-            return True
-    return False
+    regimes = (cell for cell in measured.losses if cell.regime in NAMES)  # boosted trees are none
+    return any(_beats_constant(measured, cell) for cell in regimes)
+
+
+def _beats_constant(measured: Measured, cell: Cell) -> bool:
+    pairs = zip(measured.constant, measured.losses[cell], strict=True)
+    better, stderr = spread([constant - loss for constant, loss in pairs])
+    return better > _SURE * stderr
 
 
 def width_for(measured: Measured, samples: int, error: float) -> float | None:
@@ -187,9 +188,9 @@ def boosting(measured: Measured, width: int) -> str:
     if not everywhere:
         everywhere = _lasts(measured, gained, _of_trees(measured, measured.before(width), width))
     would = "Boosted trees would do" if everywhere else "On these rows boosted trees do"
+    if not learns(measured) and not (gained.share > 0 and _beats_constant(measured, trees)):
+        return ""  # whoever is worse than a constant by less is no better
     if not gained.clear:
-        if not learns(measured):
-            return ""
         return f"{would} no better: their error is {error:#.3g}, a difference of {gained}."
     word, how = ("better", "lower") if gained.share > 0 else ("worse", "higher")
     return f"{would} {word} {than}: their error is {error:#.3g}, {gained} {how}."
