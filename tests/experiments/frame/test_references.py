@@ -26,6 +26,12 @@ def mixture_runs():
     return stored_runs(fig2)
 
 
+@pytest.fixture(scope="module")
+def relu_runs():
+    """The same of Figure 3."""
+    return stored_runs(fig3)
+
+
 def stored_runs(figure):
     rows = {key: row for one in references.shipped() for key, row in one.rows.items()}
     (panel,) = figure.panels(figure.PRESETS["paper"])
@@ -72,6 +78,25 @@ def test_networks_on_the_mixture_end_above_the_floor_of_theorem_6_and_below_the_
     mixture, risk = ls.GaussianMixture.three_level(450, seed=0), float(mixture_runs["NN", N].risk)
     floor, lazy = (float(ls.limit(mixture, kind(), rho=N / 450).risk) for kind in (ls.Trained, ls.NeuralTangent))
     assert floor < risk < (floor + lazy) / 2
+
+
+@pytest.mark.parametrize("N", [45, 225, 450, 4500])
+def test_tangent_models_on_the_mixture_end_between_their_exact_risk_and_random_features(mixture_runs, N):
+    mixture, risk = ls.GaussianMixture.three_level(450, seed=0), float(mixture_runs["NT", N].risk)
+    least = float(ls.exact(mixture, ls.NeuralTangent(), width=N).risk)
+    fitted = float(ls.limit(mixture, ls.RandomFeatures(), rho=N / 450).risk)
+    assert least < risk < fitted
+    if N < 450:  # so many neurons that the directions which matter are a choice
+        assert float(mixture_runs["NN", N].risk) < least
+
+
+@pytest.mark.parametrize("N", [45, 225, 450])
+def test_the_order_of_the_regimes_with_relu(relu_runs, N):
+    """NN below NT, which no fit undercuts: risks are means over 10⁴ squares, whose scatter is √(14/10⁴) at most."""
+    least = float(ls.exact(target(), ls.NeuralTangent("relu"), width=N).risk)
+    trained, tangent = (float(relu_runs[label, N].risk) for label in ("NN", "NT"))
+    fitted = float(ls.limit(target(), ls.RandomFeatures("relu"), rho=N / 450).risk)
+    assert trained < least * (1 - 3 * np.sqrt(14e-4)) < tangent < fitted
 
 
 @pytest.mark.parametrize("N", [45, 225])

@@ -8,7 +8,7 @@ import pytest
 import lazyscope as ls
 from lazyscope.experiments.dynamics.plateau import PlateauDraw
 from lazyscope.limits.sgd.order_parameters.equations import rates
-from lazyscope.limits.sgd.order_parameters.estimated import Estimated, rules
+from lazyscope.limits.sgd.order_parameters.estimated import Estimated, integrated, rules
 from lazyscope.limits.sgd.order_parameters.machine import Machine
 
 ALONE = (np.array([[0.6]]), np.array([[0.2]]))
@@ -77,3 +77,13 @@ def test_the_verb_says_how_well_it_knows():
     assert "risk_error" not in ls.limit(problem, ls.Trained(), width=2, times=[1.0], step_size=0.1)
     one = ls.limit(problem, ls.Trained("softplus"), width=1, times=1.0, step_size=0.0)
     assert 0.0 < float(one.risk) < 2.0
+
+
+def test_equations_that_would_take_hours_are_refused():
+    """ẏ = 10⁸(cos t − y): explicit steps are 3·10⁻⁸ long, and 10⁸ evaluations would come to t = 1."""
+
+    def fast(t, y):
+        return 1e8 * (np.cos(t) - y)
+
+    with pytest.raises(ls.NotConverged, match=r"too fast: 5,000 evaluations came to t = .* of 1\. Scale the target"):
+        integrated(fast, np.zeros(1), np.array([0.5, 1.0]), 0.1)

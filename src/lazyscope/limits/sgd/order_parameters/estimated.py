@@ -18,12 +18,14 @@ from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged, NoTheorem
 from lazyscope.limits.sgd.order_parameters.machine import Machine, diverges
 from lazyscope.problems import MultiIndex
+from lazyscope.progress import report
 from lazyscope.regimes import Trained
 
 MOST = 16
 """Neurons: a rule of 2¹³ points and its 16² products."""
 _SCRAMBLES, _POINTS = 4, 1 << 12  # and as many again with the other sign
 _NODES = {2: (96, 72), 3: (32, 26)}  # of Gauss and Hermite along each axis, by the number of variables
+_LOOK, _ENOUGH, _MOST = 500, 5_000, 1_000_000  # evaluations: between looks, before a judgement, and in all
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9  # of the integration, a step: less than what the rules leave
 Rule = tuple[FloatArray, FloatArray]
 
@@ -160,17 +162,33 @@ class Estimated:
 def integrated(
     moved: Callable[[float, FloatArray], FloatArray], start: FloatArray, times: FloatArray, step: float
 ) -> FloatArray:
-    """Integrate to ascending times, (times, state); overlaps that grow without bound are refused."""
+    """Integrate to ascending times, (times, state); overlaps that grow without bound are refused.
+
+    So are equations that move too fast for their time, as those of a target 10⁴ times larger than the neurons: they
+    would take hours. After 5,000 evaluations a two-hundredth of the time must have passed, and so on.
+    """
     from scipy.integrate import solve_ivp
 
     if not times[-1] > 0.0:
         return np.repeat(start[None], times.size, axis=0)
-    lost, message = diverges(step, float(times[-1]))
+    last, done = float(times[-1]), 0
+    lost, message = diverges(step, last)
+
+    def counted(t: float, state: FloatArray) -> FloatArray:
+        nonlocal done
+        done += 1
+        if done % _LOOK == 0:
+            report(round(100.0 * t / last), 100, f"equations of SGD, t = {t:.3g} of {last:.3g}")
+            if done >= _ENOUGH and done * last > _MOST * t:
+                raise NotConverged(
+                    f"The equations of SGD are too fast: {done:,} evaluations came to t = {t:.2g} of {last:g}. "
+                    "Scale the target to the size of the neurons, or pass a smaller step size or earlier times."
+                )
+        return moved(t, state)
+
     with np.errstate(all="ignore"):
         try:
-            solved = solve_ivp(
-                moved, (0.0, float(times[-1])), start, "RK45", times, events=lost, rtol=_RELATIVE, atol=_ABSOLUTE
-            )
+            solved = solve_ivp(counted, (0.0, last), start, "RK45", times, events=lost, rtol=_RELATIVE, atol=_ABSOLUTE)
         except np.linalg.LinAlgError:  # overlaps that are no numbers any more
             raise NotConverged(message) from None
     if solved.status != 0 or not np.all(np.isfinite(solved.y)):
