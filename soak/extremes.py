@@ -78,6 +78,8 @@ class Case:
             return f"[0.0, 1e{exponent}]"  # it has the units of the eigenvalues
         if name == "ridge" and self.d == 1:
             return "0.0"
+        if name == "times":  # labels of size s move overlaps s² times faster: else it would take minutes
+            return f"np.array({SIZES[name]}) * 1e{-2 * max(exponent, 0)}"
         if name == "width" and self.regime == "GaussianFeatures":
             return "3"  # as many as its spectrum has
         if name == "width" and self.claim.protocol is NoisySGD:

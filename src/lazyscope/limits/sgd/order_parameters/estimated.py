@@ -26,7 +26,9 @@ MOST = 16
 _SCRAMBLES, _POINTS = 4, 1 << 12  # and as many again with the other sign
 _NODES = {2: (96, 72), 3: (32, 26)}  # of Gauss and Hermite along each axis, by the number of variables
 _LOOK, _ENOUGH, _MOST = 500, 5_000, 1_000_000  # evaluations: between looks, before a judgement, and in all
-_RELATIVE, _ABSOLUTE = 1e-6, 1e-9  # of the integration, a step: less than what the rules leave
+# of the integration, a step, relative and absolute: a thousandth of what the rules leave, and no less, as the slopes of
+# a σ with a kink jump wherever a sample crosses it
+_TOLERANCES = {"quadrature": (1e-6, 1e-9), "sampling": (1e-5, 1e-7)}
 Rule = tuple[FloatArray, FloatArray]
 
 
@@ -121,7 +123,7 @@ class Estimated:
         def moved(t: float, state: FloatArray) -> FloatArray:
             return np.asarray(speed * self._rates(rule, state, step))
 
-        return integrated(moved, start, times, step)
+        return integrated(moved, start, times, step, *_TOLERANCES[self.how])
 
     def _fields(self, rule: Rule, state: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return λ, z and the residual ρ at the points of a rule."""
@@ -160,7 +162,12 @@ class Estimated:
 
 
 def integrated(
-    moved: Callable[[float, FloatArray], FloatArray], start: FloatArray, times: FloatArray, step: float
+    moved: Callable[[float, FloatArray], FloatArray],
+    start: FloatArray,
+    times: FloatArray,
+    step: float,
+    rtol: float = 1e-6,
+    atol: float = 1e-9,
 ) -> FloatArray:
     """Integrate to ascending times, (times, state); overlaps that grow without bound are refused.
 
@@ -188,7 +195,7 @@ def integrated(
 
     with np.errstate(all="ignore"):
         try:
-            solved = solve_ivp(counted, (0.0, last), start, "RK45", times, events=lost, rtol=_RELATIVE, atol=_ABSOLUTE)
+            solved = solve_ivp(counted, (0.0, last), start, "RK45", times, events=lost, rtol=rtol, atol=atol)
         except np.linalg.LinAlgError:  # overlaps that are no numbers any more
             raise NotConverged(message) from None
     if solved.status != 0 or not np.all(np.isfinite(solved.y)):
