@@ -99,11 +99,16 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("link", "words"), LINKS)
-def test_a_link_that_cannot_be_read_is_said_and_the_page_shows_what_it_can(page, link, words):
+def follow(page, link):
+    """Open a link where another view is on the screen."""
     page.tab.goto(page.address + "#margin")
     page.drawn()
     page.tab.goto(page.address + link)
+
+
+@pytest.mark.parametrize(("link", "words"), LINKS)
+def test_a_link_that_cannot_be_read_is_said_and_the_page_shows_what_it_can(page, link, words):
+    follow(page, link)
     page.until(lambda: words in page.tab.inner_text("#notes"))
     page.drawn()
     assert page.rows() and page.tab.is_hidden("#failure")
@@ -112,9 +117,7 @@ def test_a_link_that_cannot_be_read_is_said_and_the_page_shows_what_it_can(page,
 
 @pytest.mark.parametrize(("link", "words"), REFUSED)
 def test_a_link_to_what_the_library_refuses_says_what_must_hold(page, link, words):
-    page.tab.goto(page.address + "#margin")
-    page.drawn()
-    page.tab.goto(page.address + link)
+    follow(page, link)
     page.until(lambda: words in page.tab.inner_text("#failure"))
     assert "pattern" not in page.tab.inner_text("#failure") and page.tab.inner_text("#reading") == ""
 

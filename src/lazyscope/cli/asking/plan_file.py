@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from lazyscope.activations import Activation
 from lazyscope.checks import whole_number
@@ -241,4 +241,4 @@ def _protocol(
         if samples < protocol.batch:
             raise InvalidParameter.of("Plan", "samples", f"fill at least one batch of {protocol.batch}", samples)
         protocol = replace(protocol, steps=samples // protocol.batch)
-    return protocol  # type: ignore[no-any-return]
+    return cast("TrainingProtocol", protocol)

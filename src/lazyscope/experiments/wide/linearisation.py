@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lazyscope.activations import as_activation
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
@@ -71,7 +72,7 @@ class LinearisationDraw(Draw):
         X *= sqrt(self.d) / np.linalg.norm(X, axis=1, keepdims=True)
         y = data.standard_normal(self.n)
         W0 = rng.standard_normal((self.width, self.d)) / sqrt(self.d)
-        model = TaylorModel(W0, rng.choice([-1.0, 1.0], self.width), self.activation, sqrt(self.d))  # type: ignore[arg-type]
+        model = TaylorModel(W0, rng.choice([-1.0, 1.0], self.width), as_activation(self.activation), sqrt(self.d))
         return {**side_by_side(model, X[: self.n], y, X[self.n :], _LEFT)}
 
 
