@@ -9,9 +9,11 @@ leaves out, by its own estimate. Three things are asked of the dots that are pre
   degrees of freedom, which gives the range (Satterthwaite's approximation);
 - no draw is unlike the other draws of its dot, and none is more like what was predicted for another draw. One network
   with wrong weights hardly moves a mean, it widens the standard error; but it stands out among its neighbours. With
-  p_i predicted for draw i and s its spread, S_ij = Σ[(m_i − p_i)² − (m_i − p_j)²]/s² over the dots is negative for the
-  right weights, normal around −D² with the variance 4D², D² = Σ(p_i − p_j)²/s², and D² for those of draw j. Beyond 16
-  it is four standard deviations from right for every D.
+  m_i measured of draw i and p_i predicted for it, both less their mean over draws, and s its spread, S_ij =
+  Σ[(m_i − p_i)² − (m_i − p_j)²]/s² over the dots is negative for the right weights, normal around −D² with the
+  variance 4D², D² = Σ(p_i − p_j)²/s², and D² for those of draw j. Two draws that were exchanged have S_ij + S_ji,
+  normal around −2D² with the variance 8D² where they were not. Beyond 16 either is four standard deviations from right
+  for every D.
 
 A prediction that leaves out more than a tenth of the risk is none: its dot is "not predicted" and not counted.
 """
@@ -153,7 +155,7 @@ class Dot:
         and numbers near zero have a long one in their logarithm.
         """
         count = self.off.size
-        if count < 2 or self.is_certain or self.spread is not None:
+        if count < 2 or self.spread is not None:
             return 1.0, 0
         k = int(np.argmax(np.abs(self.off)))
         if self.order is not None and abs(self.off[k]) - self.allowance > _REACH * self.order:
@@ -226,9 +228,9 @@ class Judgement:
     @cached_property
     def strange(self) -> list[str]:
         """Draws that stand out among those of their dot, in words."""
-        some = [(dot, *dot.strangest()) for dot in self.counted]
-        # dots that move together say the same of a draw: they count as fewer, as in χ²
         varied = [dot for dot in self.counted if not dot.is_certain]
+        some = [(dot, *dot.strangest()) for dot in varied]
+        # dots that move together say the same of a draw: they count as fewer, as in χ²
         tries = max((dot.off.size for dot in varied), default=0) * independent(varied)
         strange = [f"{dot.where}, draw {k}" for dot, chance, k in some if chance * tries < _STRANGE]
         return strange + self._swapped()
@@ -241,17 +243,21 @@ class Judgement:
                 groups.setdefault(dot.off.size, []).append(dot)
         words = []
         for group in groups.values():
-            drawn, foretold = np.array([dot.draws for dot in group]), np.array([dot.predicted for dot in group])
+            drawn, foretold = _centred([dot.draws for dot in group]), _centred([dot.predicted for dot in group])
             order = np.array([[dot.order] for dot in group])
-            # the median of a dot says how much too large its spread is taken; one wrong draw hardly moves it
+            # the spread is known within a factor of two; the median of a dot, which one wrong draw hardly moves, says more
             factor = np.median(np.abs(drawn - foretold) / order, axis=1, keepdims=True) / _NORMAL_MEDIAN
-            spread = (order * np.clip(factor, 0.5, 1.0))[:, :, None]
+            spread = (order * np.clip(factor, 0.5, 2.0))[:, :, None]
             apart = np.square((drawn[:, :, None] - foretold[:, None, :]) / spread).sum(axis=0)  # of draw i from p_j
             new = independent(group) / len(group)  # the share of the dots that tells something new
             gain = new * (np.diagonal(apart)[:, None] - apart)
             i, j = np.unravel_index(np.argmax(gain), gain.shape)
             if gain[i, j] > _SWAPPED:
                 words.append(f"draw {i} of {len(group)} dots, which is more like draw {j}")
+            both = gain + gain.T
+            i, j = np.unravel_index(np.argmax(both), both.shape)
+            if both[i, j] > _SWAPPED:
+                words.append(f"draws {i} and {j} of {len(group)} dots, which seem to be exchanged")
         return words
 
     @property
@@ -277,6 +283,12 @@ class Judgement:
         wrong += [] if self.as_chance else ["not as chance would have it"]
         yes = f"Theory and simulation agree: {count}, all within {STANDARD_ERRORS:g} standard errors; {chance}"
         return answer(not wrong, yes, f"Theory and simulation differ: {count}; {chance}; {'; '.join(wrong)}")
+
+
+def _centred(values: Sequence[FloatArray | float]) -> FloatArray:
+    """Return what differs between the draws of each dot: whether their mean is right is a question for z."""
+    some = np.array(values)
+    return np.asarray(some - some.mean(axis=1, keepdims=True))
 
 
 def independent(dots: Sequence[Dot]) -> float:
