@@ -245,7 +245,7 @@ class Judgement:
         for group in groups.values():
             drawn, foretold = _centred([dot.draws for dot in group]), _centred([dot.predicted for dot in group])
             order = np.array([[dot.order] for dot in group])
-            # the spread is known within a factor of two; the median of a dot, which one wrong draw hardly moves, says more
+            # the spread is known within a factor of two; the median, which one wrong draw hardly moves, says more
             factor = np.median(np.abs(drawn - foretold) / order, axis=1, keepdims=True) / _NORMAL_MEDIAN
             spread = (order * np.clip(factor, 0.5, 2.0))[:, :, None]
             apart = np.square((drawn[:, :, None] - foretold[:, None, :]) / spread).sum(axis=0)  # of draw i from p_j
