@@ -331,14 +331,11 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         options["--alpha"] = pick(rng, "1", "0.5,2", "1,100")
         if "--d" in options:
             options["--d"] = pick(rng, "1", "2", "4")
-    if path[0] == "lens":
+    if path[0] in ("lens", "forecast"):
         written.arguments = ["table.csv"]
         options["--target"] = "y"
         options.pop("--example", None)
     if path[0] == "forecast":
-        written.arguments = ["table.csv"]
-        options["--target"] = "y"
-        options.pop("--example", None)
         if "--samples" in options:
             options["--samples"] = pick(rng, "5:40:4", "10,30", "20", "30,90")
         if "--ridge" in options:
@@ -346,6 +343,8 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         if options.get("--regime") == "nt":
             options.pop("--width", None)
             options["--activation"] = pick(rng, "relu", "tanh", "erf")
+    if path[0] != "lens" and not {"--out", "--plot", "--export"} & {*options}:
+        options.pop("--force", None)  # there is no file to replace
     if path == ("explore",):
         options["--no-browser"] = None
         for name in ("--port", "--host") if "--export" in options else ("--force",):
@@ -360,6 +359,7 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
         options["--width"] = "3"  # coupling has none: never the minutes of a figure
     if path == ("bench",):
         options["--list"] = None
+        written.arguments.clear()
     if path[0] == "sweep" and path[1] != "run":
         written.arguments = [pick(rng, "store.sqlite", "store.sqlite", "missing.sqlite", "mine.csv")]
 

@@ -14,8 +14,17 @@ def pytest_configure(config):
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-LONG = ("tests/sweep/", "tests/explorer/", "tests/plugins/", "docs/test_papers.py")
-"""Begun first: what takes long or waits for processes of its own must not be what everybody waits for at the end."""
+LONG = (
+    "tests/explorer/crowd/", "tests/sweep/test_crashes.py", "tests/explorer/", "tests/sweep/", "tests/plugins/",
+    "docs/test_papers.py",
+)  # fmt: skip
+"""Begun first, in this order: what takes long or waits for processes of its own must not be what ends last.
+
+The crowd asks for every view, and so compiles what a fresh clone has not compiled yet; crashes need none of it.
+"""
+
+SERVED = ("test_crowd", "test_browser", "test_accessibility", "test_honest_page", "test_tables_browser")
+"""Tests of the page that is served: one server, which knows the answers after the first time, does for all of them."""
 
 SEVERAL = ("test_registry", "test_design", "test_margin_dots", "test_ridge_dots", "test_sizes")
 """Tests of several experiments, each named in brackets."""
@@ -23,20 +32,23 @@ SEVERAL = ("test_registry", "test_design", "test_margin_dots", "test_ridge_dots"
 
 def pytest_collection_modifyitems(items):
     """Put what takes long first."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    last = len(LONG)
+    items.sort(key=lambda item: next((k for k, path in enumerate(LONG) if item.nodeid.startswith(path)), last))
 
 
 def together(nodeid):
     """Say with which others a test runs in one worker, so that what they share is made once.
 
-    A file shares its servers, browsers and other fixtures; an experiment its numbers at a tiny size.
+    A file shares its browser and other fixtures, tests of the page their server, an experiment its tiny numbers.
     """
     path, _, test = nodeid.partition("::")
     if path.startswith(("docs/", "tests/evidence/")):  # nothing is shared, and some take long
         return nodeid
+    stem = path.rpartition("/")[2].removesuffix(".py")
+    if stem in SERVED:
+        return "server"
     if not path.startswith("tests/experiments/"):
         return path
-    stem = path.rpartition("/")[2].removesuffix(".py")
     if stem not in SEVERAL:
         return stem.removeprefix("test_").replace("_", "-")
     return test.partition("[")[2].rstrip("]") or path

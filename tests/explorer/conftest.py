@@ -57,8 +57,9 @@ def explore(*options, **environment):
         sys.stderr.write(process.communicate()[1])  # pytest shows it beside a failure
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server():
+    """A server for all tests of the page, which run in one worker (tests/conftest.py)."""
     with explore("--no-browser") as (process, address):
         yield process, address
 

@@ -14,6 +14,7 @@ import xarray as xr
 
 import lazyscope as ls
 from lazyscope import sweep
+from lazyscope.cli.asking.plan_file import read_plan
 
 from ..cli.conftest import refused as refused_call  # noqa: TID252 (tests are no package that could be named)
 from ..cli.conftest import run as call  # noqa: TID252
@@ -62,6 +63,14 @@ def test_run_status_export(here, plan):
     with xr.open_datatree("a.nc", engine="h5netcdf") as tree:
         assert list(tree.children) == ["000-exact-NT", "001-exact-NN"]
         assert tree["000-exact-NT"].risk_draws.shape == (2, 2)
+
+
+def test_workers_and_addresses_are_checked_also_where_nothing_is_left_to_compute(here, plan):
+    invoke("run", "a.toml", "--workers", 1)
+    assert "at least 1. Got 0" in refused("run", "a.toml", "--workers", 0)
+    for wrong in ({"workers": 0}, {"address": "host:8786"}, {"backend": "dask", "workers": 1}, {"backend": "ray"}):
+        with pytest.raises(ls.InvalidParameter):
+            sweep.run(read_plan(plan), here / "a.sqlite", **wrong)
 
 
 def test_failures_are_told_and_change_the_exit_code(here):

@@ -29,10 +29,12 @@ def wait_for(condition, process, seconds=300.0):
         time.sleep(0.03)
 
 
-@pytest.mark.parametrize(("drivers", "workers"), [(6, 4), pytest.param(12, 8, marks=pytest.mark.slow)])
-def test_kills_leave_no_trace_in_the_results(here, plan_file, lazyscope, run, workers_of, alive, drivers, workers):
+@pytest.mark.parametrize(("drivers", "workers", "draws"), [(3, 3, 6), pytest.param(12, 8, 8, marks=pytest.mark.slow)])
+def test_kills_leave_no_trace_in_the_results(
+    here, plan_file, lazyscope, run, workers_of, alive, drivers, workers, draws
+):
     rng = random.Random(3)
-    plan = plan_file(d=24, draws=8, steps=500)  # 192 tasks, half of them simulations of up to 0.1 s
+    plan = plan_file(d=24, draws=draws, steps=500)  # 24 tasks a draw, half of them simulations of up to 0.1 s
     assert run("run", plan, "--store", "quiet.sqlite")[0] == 0
 
     store, lost, held = here / "stormy.sqlite", [], 0

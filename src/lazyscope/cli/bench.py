@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from lazyscope.cli.asking import unused
 from lazyscope.errors import LazyscopeError
 
 
@@ -22,6 +23,7 @@ def bench(names: tuple[str, ...], listing: bool) -> None:
 
     For example `lazyscope bench limit_curves exact_rf`.
     """
+    unused.refuse("lazyscope bench", (), ("names",) * listing, "--list")
     checkout = Path(__file__).parents[3]
     if not (checkout / "benchmarks" / "__main__.py").is_file():
         raise LazyscopeError(

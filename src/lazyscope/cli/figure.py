@@ -55,7 +55,7 @@ def figure(
     from lazyscope import experiments
 
     if names:
-        unused.refuse(_OWNER, (), ("preset", "width", "workers", "folder", "fresh", "out", "force"), "--list")
+        unused.refuse(_OWNER, (), ("name", "preset", "width", "workers", "folder", "fresh", "out", "force"), "--list")
         for known, entry in experiments.load_all().items():
             costs = (f"{word}: {size.cost}" for word, size in entry.presets.items())
             click.echo(f"{known:19} {entry.title}\n{'':19} {'; '.join(costs)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lazyscope.cli import output
-from lazyscope.cli.asking import grammar
+from lazyscope.cli.asking import grammar, source
 from lazyscope.cli.terminal import console, progress_bar, size, table
 from lazyscope.errors import InvalidParameter
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _OWNER = "lazyscope forecast"
 _CELL, _OTHERS = 23, 20  # characters of a width's column, and of the columns beside it
-_EXAMPLES = ("diabetes", "digits", "breast_cancer")
 _HELP = """\
 The learning curve and the double descent of a table (CSV, Parquet, NPZ), from one kernel matrix of its rows: what ten
 times the rows would buy, how wide it must be, which ridge. Nothing is trained. Beyond the rows it is an extrapolation.
@@ -33,9 +32,7 @@ _FAR = "100:10000:5log"
 
 def _run(data: Path | None, options: dict[str, Any]) -> None:
     wanted = output.Wanted.of(_OWNER, options)
-    if (data is None) == (options["example"] is None):
-        got = "both" if data else "neither"
-        raise InvalidParameter.of(_OWNER, "DATA", "be a file, or --example its replacement", got)
+    source.check(_OWNER, data, options["example"])
     given = _FAR if options["samples"] is None else options["samples"]
     n = grammar.parse(given, _OWNER, "--samples").whole
     N = [float("inf")] if options["regime"] == "nt" else [50.0, 200.0, float("inf")]
@@ -66,9 +63,6 @@ def _table(data: Path | None, options: dict[str, Any]) -> Any:
     from lazyscope.lenses.data import table as tables
 
     if data is None:
-        for name in ("target", "task", "drop"):
-            if options[name]:
-                raise InvalidParameter.of(_OWNER, f"--{name}", "be left out with an example", repr(options[name]))
         return tables.example(options["example"])
     frame = tables.read(data)
     if options["target"] is None:
@@ -143,7 +137,7 @@ def _share(value: Any) -> str:
 _PARAMS: list[click.Parameter] = [
     click.Argument(["data"], type=click.Path(path_type=Path), required=False),
     click.Option(["--target"], help="The column to predict."),
-    click.Option(["--example"], type=click.Choice(_EXAMPLES), help="Data of scikit-learn, instead of a file."),
+    click.Option(["--example"], type=click.Choice(source.EXAMPLES), help="Data of scikit-learn, instead of a file."),
     click.Option(
         ["--task"], type=click.Choice(["regression", "classification"]), help="What the target is; guessed if left out."
     ),

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lazyscope import files
+from lazyscope.cli.asking import source, unused
 from lazyscope.cli.asking.grammar import parse
 from lazyscope.cli.output import FORCE
 from lazyscope.cli.terminal import console, progress_bar, table, with_error
-from lazyscope.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from lazyscope.lenses.data.lens import DataLens
 
-_EXAMPLES = ("diabetes", "digits", "breast_cancer")
-
 
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path), required=False)
 @click.option("--target", help="The column to predict.")
-@click.option("--example", type=click.Choice(_EXAMPLES), help="Data that ship with scikit-learn, instead of a file.")
+@click.option(
+    "--example", type=click.Choice(source.EXAMPLES), help="Data that ship with scikit-learn, instead of a file."
+)
 @click.option(
     "--task", type=click.Choice(["regression", "classification"]), help="What the target is; guessed if left out."
 )
@@ -51,10 +51,8 @@ def lens(data: Path | None, **options: Any) -> None:
     report = options["report"] or (None if options["as_json"] else Path("lens.html"))
     places = [files.Place("--report", report, (".html",)), files.Place("--out", options["out"], (".json", ".nc"))]
     files.check_places(owner, places, force=options["force"])
-    if (data is None) == (options["example"] is None):
-        raise InvalidParameter.of(
-            owner, "DATA", "be a file, or --example its replacement", "both" if data else "neither"
-        )
+    unused.refuse_force(owner, any(place.path is not None for place in places), "--report or --out")
+    source.check(owner, data, options["example"])
     chosen = {name: options[name] for name in ("folds", "seed", "rows")}
     seconds = seconds_of(options["budget"], "lens")
     # since the command was typed; at most a tenth, as inside another program the process is older than the command

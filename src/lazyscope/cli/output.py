@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lazyscope import files
+from lazyscope.cli.asking import unused
 from lazyscope.cli.terminal import console, size, table, with_error
 from lazyscope.problems import SizedProblem
 from lazyscope.runs import pictures
@@ -63,6 +64,8 @@ class Wanted:
             files.Place("--plot", plot, files.PICTURE_SUFFIXES),
         ]
         files.check_places(owner, places, force=options["force"])
+        some = "--out or --plot" if "plot" in options else "--out"
+        unused.refuse_force(owner, any(place.path is not None for place in places), some)
         return cls(options["as_json"], options["out"], plot)
 
 

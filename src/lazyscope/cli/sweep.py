@@ -12,6 +12,7 @@ import click
 
 from lazyscope import files
 from lazyscope import sweep as sweeps
+from lazyscope.cli.asking import unused
 from lazyscope.cli.asking.plan_file import read_plan
 from lazyscope.cli.output import FORCE
 from lazyscope.cli.terminal import console, progress_bar, table
@@ -67,6 +68,9 @@ def run(
     A list stands for each of its items; tables [[grid]] for several grids. Tasks that have a result are not computed
     again; those that failed are. Exit code 1 tells that some did fail.
     """  # noqa: D301 (\b is the character that keeps click from wrapping)
+    words = {"workers": ", or add --backend loky", "address": ", or add --backend dask"}
+    takes = ("workers",) if backend == "loky" else ("address",)
+    unused.refuse("lazyscope sweep run", takes, words, f"--backend {backend}", words.__getitem__)
     what = read_plan(plan)
     place = plan.with_suffix(".sqlite") if store is None else store
     try:

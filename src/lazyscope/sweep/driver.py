@@ -69,6 +69,7 @@ def run(
     >>> first.computed, again.computed, again.reused
     (2, 0, 2)
     """
+    pool.check(workers, backend, address)
     with Store.writing(store) as opened:
         opened.check_unchanged(plan)
         finished = opened.finished()

@@ -31,20 +31,26 @@ class WorkersLost(Exception):
     """Workers died at work; what they had not delivered is to be done again. Told to the driver, never to a user."""
 
 
-@contextmanager
-def opened(workers: int | None, backend: str, address: str | None) -> Iterator[Pool]:
-    """Open the pool that was asked for, or refuse what does not go together."""
+def check(workers: int | None, backend: str, address: str | None) -> None:
+    """Refuse what does not go together, also where nothing is left to compute."""
     if backend not in ("loky", "dask"):
         raise InvalidParameter.of("sweep", "backend", "be loky or dask", repr(backend))
+    if backend == "dask" and workers is not None:
+        raise InvalidParameter.of("sweep", "workers", "be left out: a cluster has those that it has", workers)
+    if backend == "loky" and address is not None:
+        raise InvalidParameter.of("sweep", "address", "go with the backend dask", address, "Add --backend dask.")
+    if workers is not None:
+        whole_number(workers, "sweep", "workers")
+
+
+@contextmanager
+def opened(workers: int | None, backend: str, address: str | None) -> Iterator[Pool]:
+    """Open the pool that was asked for."""
     if backend == "dask":
-        if workers is not None:
-            raise InvalidParameter.of("sweep", "workers", "be left out: a cluster has those that it has", workers)
         with _cluster(address) as ours:
             yield ours
         return
-    if address is not None:
-        raise InvalidParameter.of("sweep", "address", "go with the backend dask", address, "Add --backend dask.")
-    count = _cores() if workers is None else whole_number(workers, "sweep", "workers")
+    count = _cores() if workers is None else int(workers)
     yield _here if count == 1 else lambda tasks: _local(tasks, count)
 
 

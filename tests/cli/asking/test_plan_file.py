@@ -159,6 +159,27 @@ def test_mistakes_are_one_line_that_names_the_key(here, text, told):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "key", "got"),
+    [
+        (LEAST + "samples = 100", "samples", "exact of NN"),
+        (LEAST + "sgd.steps = 10", "sgd", "exact of NN"),
+        (LEAST.replace('"exact"', '"simulate"').replace('"nn"', '"rf"') + "sgd.steps = 10", "sgd", "simulate of RF"),
+        (LEAST.replace("quadratic", "multi-index").replace("nn", "rf") + "d = 4\nridge = 0.1", "ridge", "exact of RF"),
+        (LEAST + "[[grid]]\nsamples = 100\n[[grid]]\nfidelity = 'simulate'", "samples", "exact of NN"),
+    ],
+)
+def test_a_key_that_nothing_takes_is_refused(here, text, key, got):
+    told = rf"The {key} parameter of a.toml must go with something that takes it. Got {got} instead. Leave it out."
+    with pytest.raises(ls.InvalidParameter, match=told):
+        read(text)
+
+
+def test_a_key_above_the_grids_is_for_those_that_take_it(here):
+    plan = read(LEAST + "samples = 1000\n[[grid]]\n[[grid]]\nd = 6\nfidelity = 'simulate'\nregime = 'rf'")
+    assert [task.work.sizes.get("samples") for task in plan.tasks] == [None, (1000,)]
+
+
 def test_what_is_no_text(here):
     for data in (b"\xff\xfe\x00", b"a = '\xc3('"):
         Path("a.toml").write_bytes(data)

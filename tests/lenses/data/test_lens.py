@@ -282,7 +282,7 @@ def test_the_command_prints_writes_and_refuses(tmp_path):
         ([*common, "--budget", "soon"], "must be a length of time"),
         ([*common, "--folds", "80"], "as many rows in every class as there are folds, 80"),
         ([*common, "--report", "x.txt"], "must end in"),
-        (["lens", "--example", "diabetes", "--target", "bmi"], "be left out with an example"),
+        (["lens", "--example", "diabetes", "--target", "bmi"], "Got --example instead"),
     ):
         refused = run(main, arguments)
         assert refused.exit_code == 2 and said in refused.stderr, refused.output

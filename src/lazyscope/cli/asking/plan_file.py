@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import product
 from pathlib import Path
@@ -33,6 +33,7 @@ from lazyscope.cli.asking.declared import Question
 from lazyscope.errors import InvalidParameter, UnreadableFile
 from lazyscope.evidence import registry
 from lazyscope.evidence.claim import Claim
+from lazyscope.evidence.run import Run
 from lazyscope.problems import Problem, SizedProblem
 from lazyscope.protocols import TrainingProtocol
 from lazyscope.regimes import Regime
@@ -59,7 +60,26 @@ def read_plan(path: Path) -> Plan:
     _check_keys(path.name, document, ("name", *keys, "grid"))
     for table in tables:
         _check_keys(path.name, table, keys)
-    return Plan.union(name, [plan for table in tables for plan in _Grid(path, document | table, known).plans(name)])
+    plans = [list(_Grid(path, document | table, known).plans(name)) for table in tables]
+    whole = Plan.union(name, [plan for some in plans for plan in some])
+    for table, some in zip((document, *tables), ([whole], *plans), strict=True):
+        _check_taken(
+            path.name, table, [task.work for plan in some for task in plan.tasks if isinstance(task.work, Run)]
+        )
+    return whole
+
+
+def _check_taken(owner: str, table: dict[str, Any], runs: Sequence[Run]) -> None:
+    """Refuse a key that nothing in its grid takes, above the grids one that nothing in any of them takes."""
+    takes = {*_NEEDED, "draws", "seed"}
+    for claim, kind in {run.claim.key: (run.claim, type(run.problem)) for run in runs}.values():
+        takes |= {*claim.arguments, *(option.name for option in (*kind.options, *claim.regime.options))}
+        takes |= {"method"} if claim.method is not None else set()
+        takes |= {claim.protocol.word} if claim.protocol is not None else set()
+    for key in table:
+        if key not in takes:
+            got = ", ".join(dict.fromkeys(f"{run.fidelity} of {run.regime.label}" for run in runs))
+            raise InvalidParameter.of(owner, key, "go with something that takes it", got, "Leave it out.")
 
 
 def _declared(questions: Iterable[Question]) -> Iterator[str]:

@@ -18,17 +18,23 @@ if TYPE_CHECKING:  # `lazyscope explore` asks here too, and starts without them
 def refuse(
     owner: str, takes: Iterable[str], optional: Iterable[str], got: str, elsewhere: Callable[[str], str] = lambda _: ""
 ) -> None:
-    """Refuse an option that was written on the command line and that nothing of what was asked for takes.
+    """Refuse an option or argument that was written on the command line and that nothing of what was asked for takes.
 
-    Of the `optional` options of a command, those in `takes` are used. `got` says what was asked for, and `elsewhere`
-    what would take an option.
+    Of the `optional` ones of a command, those in `takes` are used. `got` says what was asked for, and `elsewhere` what
+    would take an option.
     """
     context, unused = click.get_current_context(), {*optional} - {*takes}
     for option in context.command.params:
         name = option.name or ""
         if name in unused and context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            written = option.opts[0] if isinstance(option, click.Option) else option.human_readable_name
             advice = f"Leave it out{elsewhere(name)}."
-            raise InvalidParameter.of(owner, option.opts[0], "go with something that takes it", got, advice)
+            raise InvalidParameter.of(owner, written, "go with something that takes it", got, advice)
+
+
+def refuse_force(owner: str, writes: bool, options: str = "--out") -> None:
+    """Refuse `--force` where no file is asked for that it could replace."""
+    refuse(owner, ("force",) * writes, ("force",), "no file to write", lambda _: f", or add {options}")
 
 
 def check(question: Question, runs: Iterable[Run]) -> None:
