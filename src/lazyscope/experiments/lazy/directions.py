@@ -203,9 +203,10 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         )
         cells = f"{float(at.risk.mean()):>10.4f}{float(at['sum'].mean()):>10.4f}{low:>26.3f}{high:>12.3f}"
         lines.append(f"{label:>4}{cells}")
-    sums = f"sums over directions {'equal' if gap <= _SUM else 'do NOT equal'} the risk (largest difference {gap:.1e})"
+    lines.append(f"risk minus sum over directions: at most {gap:.1e}")
     found = judged(dots_of(panel)).answer()
-    words = f"{found}; {sums}"
+    sums = "sums are risks" if gap <= _SUM else "sums do NOT equal risks"
+    words = f"{found}; {sums}."
     return [*lines, answer(found.holds and gap <= _SUM, words, words)]
 
 

@@ -20,7 +20,7 @@ from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NoTheorem
 from lazyscope.numerics.gegenbauer import coordinate, multiplicities
-from lazyscope.problems import QuadraticTarget, SpectralTarget
+from lazyscope.problems import GaussianMixture, QuadraticTarget, SpectralTarget
 
 _SQUARE = Activation("square")
 _NODES = 14
@@ -71,3 +71,35 @@ def at_finite_d(problem: QuadraticTarget, sigma: Activation = _SQUARE) -> Spectr
         many += [count] * int(seen.sum()) + [1.0 for _ in unseen]
     tail = trace - float(np.dot(xi, many))
     return SpectralTarget(np.array(xi), np.array(energies), np.array(many), tail if tail > _ROUNDING * trace else 0.0)
+
+
+def mixture_at_finite_d(problem: GaussianMixture, Gamma: FloatArray) -> SpectralTarget:
+    """Return the labels of a mixture as random features ⟨w, x⟩² − 1, w ~ N(0, Γ), see them; Σ, Δ and Γ diagonal.
+
+    With c_y the variances of class y, a mean over y, and g those of w, a feature is 2w_iw_j along x_ix_j, i < j, which
+    is orthogonal to all else: the eigenvalue 4g_ig_j·mean(c_ic_j). Along x_i² it is w_i², and −1 along the constant.
+    These functions have the second moments M = mean(c_ic_j)(1 + 2δ_ij), bordered by mean(c_i) and 1, their coefficients
+    S = g_ig_j(1 + 2δ_ij), bordered by −g_i and 1: the other eigenvalues are those of M^½SM^½. The label has the overlap
+    t = (−Δ_i, 0) with them, and M^{−½}t in the eigenvectors; the rest of its energy, 1, no feature sees.
+
+    >>> seen = mixture_at_finite_d(GaussianMixture([0.2, 0.1]), np.array([0.5, 0.5]))
+    >>> seen.eigenvalues.size, float(seen.energies.sum().round(6))  # one pair, three and what is not seen
+    (5, 1.0)
+    """
+    if problem.Delta.ndim > 1 or problem.covariance.ndim > 1 or Gamma.ndim > 1:
+        raise NoTheorem.of("The spectrum at finite d", "diagonal Σ, Δ and Γ", "a matrix", "Use exact.")
+    c = problem.covariance + np.multiply.outer([1.0, -1.0], problem.Delta)
+    pairs, own = 0.5 * c.T @ c, np.append(-problem.Delta, 0.0)
+
+    def bordered(inner: FloatArray, border: FloatArray) -> FloatArray:
+        square = inner * (1.0 + 2.0 * np.eye(problem.d))
+        return np.block([[square, border[:, None]], [border[None, :], np.ones((1, 1))]])
+
+    values, vectors = np.linalg.eigh(bordered(pairs, c.mean(axis=0)))
+    root = (vectors * np.sqrt(values)) @ vectors.T
+    xi, basis = np.linalg.eigh(root @ bordered(np.multiply.outer(Gamma, Gamma), -Gamma) @ root)
+    energy = (basis.T @ ((vectors / np.sqrt(values)) @ (vectors.T @ own))) ** 2
+    off = np.triu_indices(problem.d, 1)
+    eigenvalues = np.concatenate([4.0 * (np.multiply.outer(Gamma, Gamma) * pairs)[off], np.maximum(xi, 0.0), [0.0]])
+    energies = np.concatenate([np.zeros(off[0].size), energy, [max(0.0, 1.0 - float(energy.sum()))]])
+    return SpectralTarget(eigenvalues, energies)
