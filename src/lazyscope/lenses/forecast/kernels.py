@@ -20,7 +20,7 @@ import numpy as np
 
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory, real_array, real_number
-from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
 from lazyscope.population.kernels import PairKernel, pair_kernel
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 
@@ -86,7 +86,7 @@ def of_rows(X: FloatArray, sigma: Activation, *, tangent: bool) -> FloatArray:
     closed = sigma.name == "erf"
     seen = np.where(s > 0.0, s, 1.0)  # a row of zeros: σ(0) or nothing at all, whatever the angle
     series = not closed and sigma.rectified is None
-    pair = None if closed else pair_kernel(sigma, seen, _largest_cosine(K, seen) if series else 1.0, order=p)
+    pair = None if closed else _pair(sigma, seen, _largest_cosine(K, seen) if series else 1.0, p)
     for start in range(0, len(K), _BLOCK):
         rows, right = slice(start, min(len(K), start + _BLOCK)), slice(start, len(K))
         C = K[rows, right]
@@ -99,6 +99,16 @@ def of_rows(X: FloatArray, sigma: Activation, *, tangent: bool) -> FloatArray:
         _exact_diagonal(K, sigma, seen, a, tangent)
         _zero_rows(K, sigma, s, tangent)
     return K
+
+
+def _pair(sigma: Activation, s: FloatArray, largest_cosine: float, p: int) -> PairKernel:
+    try:
+        return pair_kernel(sigma, s, largest_cosine, order=p)
+    except NotConverged:
+        raise NotConverged(
+            f"The kernel of {sigma.name} is a series that does not end where two rows are nearly parallel, as two of "
+            f"these are (cosine {largest_cosine:.6f}). Use relu, erf or another activation in closed form."
+        ) from None
 
 
 def _paired(pair: PairKernel, p: int, C: FloatArray, s: FloatArray, rows: slice, columns: slice) -> FloatArray:
