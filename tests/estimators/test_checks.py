@@ -21,8 +21,8 @@ ESTIMATORS = {
 QUICKER = {  # the checks ask for little accuracy; with the defaults they pass as well, and take four times as long
     "TwoLayerRegressor": {"max_iter": 50},
     "TwoLayerClassifier": {"max_iter": 50},
-    "TaylorNetRegressor": {"max_iter": 100},
-    "TaylorNetClassifier": {"max_iter": 60},
+    "TaylorNetRegressor": {"max_iter": 100, "width": 20},
+    "TaylorNetClassifier": {"max_iter": 60, "width": 20},
 }
 
 
