@@ -104,7 +104,7 @@ def table_of(source: Source, target: str) -> tuple[Table, tuple[str, ...]]:
 
 
 def known(source: Source, target: str, regime: Any) -> Known:
-    """Decompose the kernel of a table, of at most `MOST_ROWS` of its rows: about 9P³ flops, 3 matrices of P×P."""
+    """Decompose the kernel of a table, of at most `MOST_ROWS` of its rows: about 6P³ flops, 3 matrices of P×P."""
     from lazyscope.lenses.forecast.advice import advise
     from lazyscope.lenses.forecast.extrapolate import LEAST_ROWS
     from lazyscope.lenses.forecast.of_table import forecaster
