@@ -93,14 +93,6 @@ def test_a_prediction_that_is_off_for_all_draws_alike_is_no_swap():
     assert not swapped(measured, foretold + 0.025)
 
 
-def test_numbers_near_zero_have_no_strange_draw():
-    """All 60 are positive by luck, and the logarithm of the smallest is far from the others."""
-    rng = np.random.default_rng(0)
-    near = np.abs(0.2 + 0.1 * rng.standard_normal(60))
-    near[0] = 1e-6
-    assert not judged([Dot("near zero", near, 0.2, 0.01)]).strange
-
-
 def test_what_is_certain_has_no_z_and_a_certain_mistake_is_far():
     dot = Dot("certain", np.full(4, 0.5) + 1e-16 * np.arange(4), 0.5, 0.0)
     assert np.isnan(dot.z) and not dot.is_far and not judged([dot]).strange

@@ -68,6 +68,9 @@ class Dot:
         4 · 2 of it is unlike what was predicted for it, and so is a dot of a single draw.
     floor
         What the rounding of the simulation's arithmetic may add.
+    compared
+        Whether a draw is asked to be like the others of this dot: once for a stream. Not where hundreds of dots are
+        made from the same draws, of which one or the other would stand out somewhere.
 
     Examples
     --------
@@ -88,6 +91,7 @@ class Dot:
     spread: float | None = None
     order: float | None = None
     floor: float = 1e-10
+    compared: bool = True
 
     @cached_property
     def off(self) -> FloatArray:
@@ -150,37 +154,29 @@ class Dot:
     def strangest(self) -> tuple[float, int]:
         """Return the chance that a draw is as far from the others as the farthest one is, and which it is.
 
-        Student's law for a draw beside the mean and the spread of the others. Where all is positive, log(measured/
-        predicted) is looked at too, and the larger chance counts: risks near their peak have a long tail to one side,
-        and numbers near zero have a long one in their logarithm.
+        Student's law for a draw beside the mean and the spread of the others; of log(measured/predicted) where both
+        are positive, as risks near their peak have a long tail to one side.
         """
+        from scipy.stats import t as student
+
         count = self.off.size
-        if count < 2 or self.spread is not None:
+        if count < 2 or self.is_certain or self.spread is not None or not self.compared:
             return 1.0, 0
         k = int(np.argmax(np.abs(self.off)))
         if self.order is not None and abs(self.off[k]) - self.allowance > _REACH * self.order:
             return 0.0, k
         if count < 4:
             return 1.0, k
-        plain = _stands_out(self.off)
-        if np.all(self.draws > 0.0) and np.all(np.asarray(self.predicted) > 0.0):
-            return max(plain, _stands_out(np.log(self.draws / self.predicted)))
-        return plain
-
-
-def _stands_out(values: FloatArray) -> tuple[float, int]:
-    """Return the chance that one of some normal numbers is as far from the others as the farthest is, and which."""
-    from scipy.stats import t as student
-
-    count = values.size
-    total, squares = values.sum(), np.square(values - values.mean()).sum()
-    apart = values - (total - values) / (count - 1)
-    # the spread of the others, from that of all
-    others = np.maximum(squares - np.square(apart) * (count - 1) / count, 0.0) / (count - 2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.nan_to_num(np.abs(apart) / np.sqrt(others * count / (count - 1)), posinf=np.inf)
-    k = int(np.argmax(ratio))
-    return float(2.0 * student.sf(ratio[k], count - 2)), k
+        positive = np.all(self.draws > 0.0) and np.all(np.asarray(self.predicted) > 0.0)
+        values = np.log(self.draws / self.predicted) if positive else self.off
+        total, squares = values.sum(), np.square(values - values.mean()).sum()
+        apart = values - (total - values) / (count - 1)
+        # the spread of the others, from that of all
+        others = np.maximum(squares - np.square(apart) * (count - 1) / count, 0.0) / (count - 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.nan_to_num(np.abs(apart) / np.sqrt(others * count / (count - 1)), posinf=np.inf)
+        k = int(np.argmax(ratio))
+        return float(2.0 * student.sf(ratio[k], count - 2)), k
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,11 +224,10 @@ class Judgement:
     @cached_property
     def strange(self) -> list[str]:
         """Draws that stand out among those of their dot, in words."""
-        varied = [dot for dot in self.counted if not dot.is_certain]
-        some = [(dot, *dot.strangest()) for dot in varied]
-        # dots that move together say the same of a draw: they count as fewer, as in χ²
-        tries = max((dot.off.size for dot in varied), default=0) * independent(varied)
-        strange = [f"{dot.where}, draw {k}" for dot, chance, k in some if chance * tries < _STRANGE]
+        some = [(dot, *dot.strangest()) for dot in self.counted]
+        streams = {(k if dot.stream is None else dot.stream): dot.off.size for k, dot in enumerate(self.counted)}
+        draws = sum(streams.values())
+        strange = [f"{dot.where}, draw {k}" for dot, chance, k in some if chance * draws < _STRANGE]
         return strange + self._swapped()
 
     def _swapped(self) -> list[str]:

@@ -146,7 +146,7 @@ def data(preset: CovariancePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]
 
 
 def plot(data: Mapping[str, xr.Dataset]) -> Figure:
-    """Draw both frames: lines and dots of four regimes against N/d."""
+    """Draw both frames: limits, predictions at this d and dots of four regimes against N/d."""
     with canvas(11.0, 4.8) as figure:
         frames = figure.subplots(1, 2, sharey=True)
         for axes, (name, panel) in zip(frames, data.items(), strict=True):
@@ -154,11 +154,12 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
             for label in panel.regime.values.tolist():
                 at = panel.sel(regime=label)
                 axes.plot(ratio, at.limit, color=LOOKS[label]["color"], linewidth=1.4)
+                axes.plot(ratio, at.predicted.mean("draw"), color=LOOKS[label]["color"], linewidth=1.1, linestyle=":")
                 axes.errorbar(ratio, at.risk, at.stderr, linestyle="", label=label, **LOOKS[label])
             axes.set(xscale="log", xlabel="N/d", title=f"{_TITLES[name]}, d = {panel.attrs['d']}")
             axes.xaxis.set_major_formatter("{x:g}")
         frames[0].set_ylabel("risk / risk of the best constant")
-        frames[0].legend(loc="upper right", title="lines: limits, dots: exact")
+        frames[0].legend(loc="upper right", title="lines: d → ∞, dotted: this d, dots: exact")
     return figure
 
 

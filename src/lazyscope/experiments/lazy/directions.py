@@ -159,8 +159,10 @@ def _frame(axes: Axes, panel: xr.Dataset, name: str, unit: float) -> None:
     for label in panel.regime.values.tolist():
         at, colour = panel.sel(regime=label), LOOKS[label]["color"]
         told = f"{label}: risk {float(at.risk.mean()):.3f}" if name == "missed" else _WORDS[label]
-        axes.plot(b, unit * at[f"{name}_line"], color=colour, label=told, linewidth=1.6)
-        look = LOOKS[label] | {"markersize": 3.5, "markeredgewidth": 0.8}
+        line = unit * at[f"{name}_line"].values
+        jump = b.size - panel.attrs["width"] if label == "NN" else b.size  # from here on it has learnt
+        axes.plot(np.insert(b, jump, np.nan), np.insert(line, jump, np.nan), color=colour, label=told, linewidth=1.6)
+        look = LOOKS[label] | {"markersize": 3.5, "markeredgewidth": 0.8 if label == "NT" else 0.3}
         axes.errorbar(b, unit * at[name], unit * at[f"{name}_stderr"], linestyle="", elinewidth=0.6, capsize=0, **look)
     axes.set(xlabel="eigenvalue b of B along the direction u")
 
@@ -186,7 +188,8 @@ def dots_of(panel: xr.Dataset) -> list[Dot]:
             drawn, expected, left_out = (at[f"{name}_{end}"].values for end in ("draws", "predicted", "allowance"))
             for i, b in enumerate(panel.eigenvalue.values.tolist()):
                 where = f"{name} by {label}, b = {b:.3g}"
-                dots.append(Dot(where, drawn[:, i], float(expected[i]), float(left_out[i]), stream="weights"))
+                told = float(expected[i]), float(left_out[i])
+                dots.append(Dot(where, drawn[:, i], *told, stream="weights", compared=False))
     return dots
 
 
