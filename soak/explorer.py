@@ -30,7 +30,7 @@ AFTERWARDS = 60.0  # seconds for the last clients to be let go, and for servers 
 MORE_MEMORY = 1.1  # at the end, over the beginning
 Client = Callable[[web.Site, Random], Awaitable[None]]
 CROWD: dict[Client, int] = {
-    web.mover: 24, web.dropper: 6, web.canceller: 8, web.forger: 2, web.stammerer: 4, web.staller: 6,
+    web.mover: 16, web.dropper: 6, web.canceller: 16, web.forger: 2, web.stammerer: 4, web.staller: 6,
 }  # fmt: skip
 ENDS = (signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 

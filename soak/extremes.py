@@ -167,7 +167,7 @@ def attack(tally: Tally, rng: np.random.Generator, deadline: Deadline) -> None:
     calls = Calls(tally)
     every = cases((1, 2, 5))
     for index in rng.permutation(len(every)):
-        if not deadline or calls.accepted >= 2 * GOALS["accepted"]:
+        if not deadline or calls.accepted >= GOALS["accepted"]:
             break
         case = every[index]
         descends = (case.claim.fidelity, case.regime) == ("exact", "Trained") and case.activation != "square"

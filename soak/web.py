@@ -49,7 +49,8 @@ class Site:
                 writer.write(request)
                 await writer.drain()
                 if end:
-                    writer.write_eof()
+                    with contextlib.suppress(OSError):  # closed by the server meanwhile: there is nothing left to end
+                        writer.write_eof()
             heard = b""
             with contextlib.suppress(ConnectionError):
                 while part := await asyncio.wait_for(reader.read(1 << 16), PATIENCE):

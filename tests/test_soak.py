@@ -94,9 +94,14 @@ def test_numbers_that_were_not_reached_are_told_and_are_no_success():
     assert soak.code([Tally("store", goals={"tried": 3}, tried=3)]) == 0
 
 
-def test_the_attacks_on_one_lane_end_within_the_bound():
-    others = [share for name, share in soak.SHARES.items() if name != "commands"]
-    assert soak.SHARES["commands"] <= 1.0 and sum(others) <= 1.0
+def test_the_attacks_on_one_lane_end_within_the_bound_and_have_what_others_leave():
+    lane = [name for name in soak.SHARES if name != "commands"]
+    left, used = 1000.0, []
+    for name in lane:
+        used.append(soak.allotted(name, left))
+        left -= used[-1]
+    assert abs(sum(used) - 1000.0) < 1e-6 and min(used) > 100.0
+    assert soak.allotted(lane[-1], 700.0) == 700.0 == soak.allotted("commands", 700.0)
 
 
 def test_every_registered_pair_is_among_the_extremes_and_each_has_an_answer():

@@ -70,6 +70,12 @@ def test_version():
     assert ls.__version__ in run("--version").stdout
 
 
+def test_it_runs_as_a_module():
+    words = [sys.executable, "-m", "lazyscope", "limit", "quadratic", "--d", "20", "--rho", "0.5", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout == run(*words[3:]).stdout
+
+
 def test_help_loads_nothing_heavy():
     heavy = ("numpy", "scipy", "xarray", "matplotlib", "rich", "h5py", "pandas")
     of_claims = heavy[1:]  # a command that is made from declarations must read them

@@ -1,6 +1,7 @@
 """`lazyscope forecast`: table, advice, picture and files, and refusals in a line."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -69,16 +70,46 @@ def test_a_table_of_few_rows_is_forecast_without_a_word_about_sizes(folder, tmp_
     assert "must be at most the number of rows" in said
 
 
-def test_a_share_that_is_mostly_its_error_is_no_answer():
-    """18 % that may as well be 100 % are not told as the error of the best constant."""
+def lines(share, stderr, learns=False):
     from lazyscope.lenses.forecast.advice import Advice, Gain
 
-    def lines(share, stderr):
-        return " ".join(Advice(30, share, stderr, False, Gain(30, 30, 0.1, 0.1, False), None, 1.0, 1.0).lines)
+    return " ".join(Advice(30, share, stderr, learns, Gain(30, 30, 0.1, 0.1, False), None, 1.0, 1.0).lines)
 
-    assert lines(0.18, 0.63).startswith("No answer: with 30 rows 18% of the best constant's error would be left")
+
+def test_a_share_that_is_mostly_its_error_is_no_answer():
+    """68 % that may as well be 100 % are not told as the error of the best constant."""
+    said = lines(0.68, 0.35)
+    assert said.startswith("No answer: with 30 rows 68% of the best constant's error would be left")
+    assert "from 34% to 137%" in said
     assert lines(0.97, 0.04).startswith("Nothing is learnt")
     assert lines(0.99, 0.001).startswith("Nothing is learnt")
+
+
+def test_small_shares_are_told_in_digits_and_none_as_nothing():
+    assert lines(0.002, 0.1, learns=True).startswith("With 30 rows 0.2% of the best constant's error is left.")
+    assert lines(1e-9, 0.1, learns=True).endswith(
+        "nothing is left of the best constant's error: more rows buy nothing."
+    )
+
+
+def test_a_small_share_that_is_known_to_a_factor_is_learnt(tmp_path):
+    """6 % of the error, known to a factor of three: far below the best constant's, as the band of the table says."""
+    rng = np.random.default_rng(0)
+    X, noise = rng.standard_normal((150, 3)), rng.standard_normal(150)
+    table = np.column_stack([X, X[:, 0] * X[:, 1] + 0.1 * noise])[:80]
+    rows = "\n".join(",".join(f"{value:.6f}" for value in row) for row in table)
+    tmp_path.joinpath("small.csv").write_text("a,b,c,y\n" + rows + "\n")
+    said = run(tmp_path / "small.csv", "--target", "y", "--samples", "40,80", "--width", "inf").stdout
+    high = float(re.search(r"^ *80 .*–([0-9.]+)\)", said, re.MULTILINE)[1])
+    assert high < 0.5 and "of the best constant's error is left." in said and "No answer" not in said
+
+
+def test_a_column_beyond_float64_is_refused_without_warnings(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = "\n".join(f"{1e300 * a},{b},{a - b}" for a, b in rng.standard_normal((40, 2)))
+    tmp_path.joinpath("far.csv").write_text("a,b,y\n" + rows + "\n")
+    said = run(tmp_path / "far.csv", "--target", "y", code=2).stderr
+    assert "left what float64 holds" in said and len(said.strip().splitlines()) == 1
 
 
 def test_classes_and_json(folder):

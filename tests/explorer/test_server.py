@@ -89,8 +89,8 @@ def test_submitted_and_cancelled_jobs_leave_no_worker_and_no_memory():
         assert b"event: done" in get(address, post(address, short)["events"].lstrip("/"))[1]
         job = post(address, long)
         with urllib.request.urlopen(address + job["events"].lstrip("/"), timeout=60) as stream:
-            while b'"what": "simulate' not in stream.readline():
-                pass  # until the worker has loaded the code of simulations, which it keeps
+            while b' samples"' not in stream.readline():
+                pass  # until it has drawn some: by then the worker has loaded the code of simulations, which it keeps
         cancel(address, job)  # unless that its reader has left has done so
         before = memory()
         for _ in range(10):

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 import lazyscope as ls
-from lazyscope.limits.gap import at_finite_d, largest_gap, widest_apart
+from lazyscope.limits.gap import largest_gap, widest_apart
 
 
 def gap(b, width):
@@ -29,13 +29,3 @@ def test_the_largest_gap_is_attained_and_no_search_exceeds_it(width):
 
 def test_equal_eigenvalues_have_no_gap():
     assert [gap(np.ones(12), N) for N in (1, 6, 11)] == pytest.approx([0.0] * 3, abs=1e-12)
-
-
-def test_quadratic_features_at_finite_d_against_drawn_weights():
-    """Between N = d and d(d+1)/2, where Theorem 1 has a limit of d that is far away."""
-    problem = ls.QuadraticTarget.exponential(12)
-    for width in (12, 40, 70):
-        drawn = ls.exact(problem, ls.RandomFeatures(), width=width, draws=60)
-        expected = ls.limit(at_finite_d(problem), ls.RandomFeatures("square"), width=width, samples=np.inf, ridge=0.0)
-        # the formula's own error is of relative order 1/N
-        assert abs(float(drawn.risk - expected.risk)) < 3.0 * float(drawn.stderr) + 1.0 / width

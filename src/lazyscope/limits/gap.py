@@ -1,4 +1,4 @@
-"""How large the gap between NT and NN can be (Ghorbani et al. 2019, Eq. 6), and quadratic features at finite d.
+"""How large the gap between NT and NN can be (Ghorbani et al. 2019, Eq. 6).
 
 With ρ = N/d < 1, τ = Tr(B)²/(d‖B‖²) and r = Σ_{i>N} b_i²/‖B‖² (Theorems 2 and 3, risks over that of the best constant),
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.problems import QuadraticTarget, SpectralTarget
 
 
 def largest_gap(rho: FloatArray) -> FloatArray:
@@ -44,17 +43,3 @@ def widest_apart(d: int, width: int) -> FloatArray:
     b = np.full(d, np.cos(phi) / np.sqrt(width))
     b[: d - width] = np.sin(phi) / np.sqrt(max(d - width, 1))
     return b
-
-
-def at_finite_d(problem: QuadraticTarget) -> SpectralTarget:
-    """Return the quadratic target as isotropic random features with σ = u² see it in d dimensions.
-
-    On symmetric matrices the features are wwᵀ, and E[⟨w, Bw⟩wwᵀ] = (2B + Tr(B)I)/d²: the eigenvalue d + 2 on multiples
-    of I, where the target has the energy τ, and 2 on the d(d+1)/2 − 1 dimensions without a trace, in units of 1/d².
-
-    >>> at_finite_d(QuadraticTarget([1.0, 1.0, 0.0])).energies.round(4)
-    array([0.6667, 0.3333])
-    """
-    d, tau = problem.d, problem.alignment
-    counts = np.array([1.0, d * (d + 1) / 2 - 1])
-    return SpectralTarget(np.array([d + 2.0, 2.0]), np.array([tau, 1.0 - tau]), multiplicities=counts)

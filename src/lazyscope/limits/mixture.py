@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -73,13 +74,42 @@ def _given_weights(problem: GaussianMixture, W: FloatArray, rho: FloatArray) -> 
     if d != problem.d or np.any(rho != N / d):
         must = f"be N/d = {N / d:g} for these weights of shape ({d}, {N}), in the problem's d = {problem.d}"
         raise InvalidParameter.of("limit", "rho", must, np.array2string(np.ravel(rho)[:3]))
+    return np.full(rho.shape, 2.0 / (2.0 + float(np.sum(_seen_by(problem, W)(problem.whitened) ** 2))))
+
+
+def _seen_by(problem: GaussianMixture, W: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """Return M ↦ Π(M) = M − P⊥MP⊥, the part of a form that the tangent model with the weights W, (d, N), has."""
     directions = matrices.times(matrices.power(problem.covariance, 0.5), W)
     left, singular, _ = np.linalg.svd(directions, full_matrices=False)
-    basis = left[:, singular > singular[0] * max(d, N) * np.finfo(np.float64).eps]
-    tilde = matrices.dense(problem.whitened)
-    off = tilde - basis @ (basis.T @ tilde)
-    off -= (off @ basis) @ basis.T
-    return np.full(rho.shape, 2.0 / (2.0 + problem.information - float(np.sum(off**2))))
+    basis = left[:, singular > singular[0] * max(W.shape) * np.finfo(np.float64).eps]
+
+    def part(M: FloatArray) -> FloatArray:
+        whole = matrices.dense(M)
+        off = whole - basis @ (basis.T @ whole)
+        return np.asarray(whole - off + (off @ basis) @ basis.T)
+
+    return part
+
+
+def tangent_at_weights(problem: GaussianMixture, W: FloatArray) -> float:
+    """Return Theorem 5's risk for given weights with the terms of order 1/d that it drops, all of them.
+
+    f = c + ⟨M, xxᵀ⟩ varies within the classes by 2‖M‖² + 2⟨M, Δ̃MΔ̃⟩; the theorem keeps the first. So R = 1/(1+J),
+
+        J = ½⟨Π(Δ̃), (1 + A)⁻¹Π(Δ̃)⟩ = ½Σ_k (−1)^k ⟨Π(Δ̃), A^kΠ(Δ̃)⟩,     A(M) = Π(Δ̃MΔ̃),   ‖A‖ ≤ ‖Δ̃‖² < 1:
+
+    as Σ ∓ Δ are covariances. Ten terms of O(d³) where ‖Δ̃‖ is a third.
+
+    >>> round(tangent_at_weights(GaussianMixture([0.2, 0.1]), np.eye(2)), 6)  # 1/(1 + ½Σδ²/(1 + δ²))
+    0.97639
+    """
+    part, tilde = _seen_by(problem, W), matrices.dense(problem.whitened)
+    first = term = part(tilde)
+    J = 0.0
+    while float(np.sum(term**2)) > 1e-30 * float(np.sum(first**2)):
+        J += 0.5 * float(np.sum(first * term))
+        term = -part(tilde @ term @ tilde)
+    return 1.0 / (1.0 + J)
 
 
 def trained(problem: GaussianMixture, regime: Trained, rho: FloatArray) -> dict[str, FloatArray]:
@@ -102,15 +132,6 @@ def bayes(problem: GaussianMixture, regime: Bayes) -> dict[str, FloatArray]:
     spread = np.sqrt(2.0 * J)
     g, w = gaussian_nodes([-J / spread], max(1.0, spread), 0, settles=40.0 + J)
     return {"risk": np.asarray(2.0 * np.sum(w * root_density(g) * expit(-J - spread * g)))}
-
-
-def finite_dimension(risk: FloatArray, largest: float) -> FloatArray:
-    """Return what Theorems 4 to 6 leave out at finite d, at most: R(1 − R)‖Δ̃‖²_op, `largest` being ‖Δ̃‖_op.
-
-    In R = 1/(1 + K) they have K too large by a share of at most ‖Δ̃‖²_op, and dR = −R² dK. For NN, K is ½Σδ²/(1 + δ²)
-    exactly, where the limit has ½Σδ².
-    """
-    return np.asarray(risk * (1.0 - risk) * largest**2)
 
 
 _DATA = "y = ±1 with probability ½, x | y ~ N(0, Σ ∓ Δ)"

@@ -1,4 +1,4 @@
-"""Matrix products of SciPy's BLAS without the interpreter's lock, so that samples are drawn meanwhile.
+"""Matrix products of SciPy's BLAS, and its LAPACK, without the interpreter's lock, so that samples are drawn meanwhile.
 
 `scipy.linalg.blas` holds the lock during a product. The same functions are exported for Cython, as pointers; called
 through ctypes they let go of it. (NumPy's `@` lets go as well, but it cannot add to a matrix in place; and to use both
@@ -57,14 +57,33 @@ def gemm(
     )  # fmt: skip
 
 
-@cache
-def _function(name: str) -> Callable[..., None]:
-    from scipy.linalg import cython_blas
+def lapack(name: str, *arguments: Any, info: bool = True) -> int:
+    """Call a function of LAPACK, letters, whole numbers and arrays in its own order; return its `info`, if it has one.
 
-    capsule = cython_blas.__pyx_capi__[name]
+    >>> w, beside = np.array([2.0, 2.0]), np.array([1.0])
+    >>> lapack("dsterf", 2, w, beside), w  # eigenvalues of a tridiagonal matrix
+    (0, array([1., 3.]))
+    """
+    kept: list[Any] = [_argument(one) for one in (*arguments, *([0] if info else []))]
+    call = _function(name, len(kept), "cython_lapack")
+    call(*(one.ctypes.data if isinstance(one, np.ndarray) else ctypes.byref(one) for one in kept))
+    return int(kept[-1].value) if info else 0
+
+
+def _argument(one: Any) -> Any:
+    if isinstance(one, np.ndarray):
+        return one
+    return ctypes.c_char(one) if isinstance(one, bytes) else ctypes.c_int(one)
+
+
+@cache
+def _function(name: str, arguments: int = 13, module: str = "cython_blas") -> Callable[..., None]:
+    from importlib import import_module
+
+    capsule = import_module(f"scipy.linalg.{module}").__pyx_capi__[name]
     api = ctypes.pythonapi
     api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
     address = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 13)(address)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arguments)(address)

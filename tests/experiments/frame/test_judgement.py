@@ -60,6 +60,53 @@ def test_a_draw_with_the_weights_of_another_is_seen_though_no_mean_moves():
     assert not of(swapped).answer().holds and any("more like draw" in words for words in of(swapped).strange)
 
 
+def weights_matter(seed, apart, dots=8, draws=6):
+    """Return what is measured and predicted where weights move risks `apart` times as far as a draw scatters."""
+    rng = np.random.default_rng(seed)
+    foretold = 1.0 + 0.01 * apart * rng.standard_normal((dots, draws))
+    return foretold + 0.01 * rng.standard_normal((dots, draws)), foretold
+
+
+def swapped(measured, foretold):
+    found = judged(Dot(str(k), m, p, 0.0, order=0.01) for k, (m, p) in enumerate(zip(measured, foretold, strict=True)))
+    return [words for words in found.strange if "like draw" in words or "exchanged" in words]
+
+
+@pytest.mark.parametrize("apart", [0.3, 1.0, 3.0])
+def test_right_draws_are_seldom_called_swapped(apart):
+    """Beyond 16 is four standard deviations or more, whatever the weights do; 30 pairs are looked at in each figure."""
+    assert sum(bool(swapped(*weights_matter(seed, apart))) for seed in range(100)) <= 2
+
+
+def test_exchanged_draws_are_seen_where_one_of_them_alone_is_not():
+    seen = {"one": 0, "both": 0}
+    for seed in range(20):
+        measured, foretold = weights_matter(seed, 1.5)
+        seen["one"] += bool(swapped(measured[:, [1, 1, 2, 3, 4, 5]], foretold))
+        seen["both"] += bool(swapped(measured[:, [1, 0, 2, 3, 4, 5]], foretold))
+    assert seen["both"] >= 14 and seen["one"] < seen["both"]
+
+
+def test_a_prediction_that_is_off_for_all_draws_alike_is_no_swap():
+    """Whether the mean is right is asked by z: here it is 6 standard errors too high, and nothing is said of draws."""
+    measured, foretold = weights_matter(1, 0.3)
+    assert not swapped(measured, foretold + 0.025)
+
+
+def test_numbers_near_zero_have_no_strange_draw():
+    """All 60 are positive by luck, and the logarithm of the smallest is far from the others."""
+    rng = np.random.default_rng(0)
+    near = np.abs(0.2 + 0.1 * rng.standard_normal(60))
+    near[0] = 1e-6
+    assert not judged([Dot("near zero", near, 0.2, 0.01)]).strange
+
+
+def test_what_is_certain_has_no_z_and_a_certain_mistake_is_far():
+    dot = Dot("certain", np.full(4, 0.5) + 1e-16 * np.arange(4), 0.5, 0.0)
+    assert np.isnan(dot.z) and not dot.is_far and not judged([dot]).strange
+    assert Dot("wrong", np.full(4, 0.5), 0.501, 0.0).is_far
+
+
 def test_a_single_draw_is_held_to_the_order_of_its_spread():
     assert not Dot("", np.array([1.05]), 1.0, 0.01).is_far, "a tenth, where nothing else is known"
     assert Dot("", np.array([1.05]), 1.0, 0.01, order=0.001).is_far

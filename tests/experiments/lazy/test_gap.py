@@ -13,13 +13,15 @@ def changed(panels, panel, name, values):
 
 def test_the_verdict_says_no_to_other_numbers(tiny):
     experiment, panels = load("gap"), tiny("gap").panels
-    assert experiment.verdict(panels)[-1] == "Gap, parameters and activations are as stated."
+    right = experiment.verdict(panels)[-1]
+    assert right.holds and "bounds and limits are as stated" in right
     wrong = {
-        "gaps of drawn weights": ("gap", "gap", panels["gap"].gap.values + 0.5),
+        "too far: gap, 0, N = 3": ("dots", "predicted", panels["dots"].predicted.values + np.eye(1, 85)[0] * 1e-3),
+        "not as chance would have it": ("dots", "predicted", 0.97 * panels["dots"].predicted.values),
         "the largest gap": ("gap", "largest", 0.5 * panels["gap"].largest.values),
         "ratios": ("ratio", "line", panels["ratio"].line.values[::-1]),
         "independence": ("activations", "wide", panels["activations"].wide.values + np.eye(6)[1] * 1e-3),
-        "risk against parameters": ("parameters", "risk", panels["parameters"].risk.values + 0.5),
     }
     for words, change in wrong.items():
-        assert words in experiment.verdict(changed(panels, *change))[-1]
+        answer = experiment.verdict(changed(panels, *change))[-1]
+        assert words in answer and not answer.holds

@@ -65,3 +65,19 @@ def test_a_kernel_function_is_taken_as_it_is():
 def test_other_regimes_are_refused_in_a_line(regime, words):
     with pytest.raises(ls.LazyscopeError, match=words):
         gram(regime, ROWS, "auto", 0.0)
+
+
+@pytest.mark.parametrize("tangent", [False, True])
+@pytest.mark.parametrize("sigma", ["relu", "erf", "tanh"])
+def test_blocks_of_rows_are_parts_of_one_symmetric_matrix(sigma, tangent):
+    rows = np.random.default_rng(1).standard_normal((300, 40)) / np.sqrt(40.0)  # three blocks
+    K = of_rows(rows, ls.Activation(sigma), tangent=tangent)
+    assert np.array_equal(K, K.T)
+    some = np.r_[0:3, 126:131, 254:258, 297:300]
+    assert np.max(np.abs(K[np.ix_(some, some)] - of_rows(rows[some], ls.Activation(sigma), tangent=tangent))) < 1e-12
+
+
+def test_a_series_that_does_not_end_is_refused_in_words_about_rows():
+    rows = np.array([[3.0, 0.0], [3.0, 1e-3], [0.0, 3.0]])
+    with pytest.raises(ls.NotConverged, match=r"two rows are nearly parallel.*\(cosine 1\.000000\)"):
+        of_rows(rows, ls.Activation("tanh"), tangent=True)

@@ -154,6 +154,29 @@ def test_a_constant_column_and_low_rank_are_no_trouble():
     assert np.all(np.isfinite(linear.high)) and np.all(np.isfinite(linear.degrees_of_freedom))
 
 
+def test_a_ridge_below_all_that_rows_can_tell_is_none():
+    """Four columns: beside a ridge of 1e-12 or 1e-300 the error is that of none, and what n − 4 rows leave decides."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 4))
+    y = X[:, 0] * X[:, 1] + X[:, 2]
+    found = ls.forecast(X, y, lambda X, Z: X @ Z.T, samples=[20, 400], width=[50, np.inf], ridge=[0.0, 1e-300, 1e-12])
+    assert np.allclose(found.risk, found.risk[..., :1], rtol=1e-6) and np.all(found.share < 3.0)
+
+
+def test_at_the_peak_the_error_grows_like_the_root_of_a_vanishing_ridge():
+    ridges = 10.0 ** -np.arange(12.0, 60.0, 8.0)
+    found = ls.forecast(GOOD, LABELS, RELU, samples=20, width=20, ridge=ridges).risk.values
+    assert np.allclose(np.diff(np.log10(found)), 4.0, atol=0.01)  # (n − df₁)(N − df₁) = λN/κ, n = N
+
+
+def test_a_target_that_is_zero_in_most_parts_of_the_rows_is_continued():
+    X = np.random.default_rng(7).standard_normal((120, 4))
+    found = ls.forecast(X, np.eye(120)[0], RELU, samples=[100, 400])
+    assert np.all(np.abs(found.share - 1.0) < 0.1) and np.all(found.high > found.low)
+    many = ls.forecast(X, np.eye(120)[:, :40], RELU, samples=[100, 400])  # a quarter has thirty rows, and not all forty
+    assert many.attrs["band_widened"] == 4.0 and np.all(np.isfinite(many.high))
+
+
 def test_a_huge_width_is_an_infinite_one():
     found = ls.forecast(GOOD, LABELS, RELU, samples=[10, 30], width=[1e30, 1e300, np.inf], ridge=0.1).risk.values
     assert np.array_equal(found[:, 0], found[:, 2]) and np.array_equal(found[:, 1], found[:, 2])

@@ -1,4 +1,4 @@
-"""One file for all validations: `summary.json` beside their results, with what each took and what it measured.
+"""One file for all validations: `summary.json` beside their results, with what each took and where its numbers stand.
 
 A pytest plugin, which `make validate` asks for by `-p`. A run of some of the validations replaces
 their entries and leaves the others, so that the parts of a validation may be run on different days.
@@ -54,9 +54,9 @@ def write(folder: Path, found: dict[str, dict], seconds: float) -> dict:
     kept = json.loads(path.read_text(encoding="utf-8"))["validations"] if path.exists() else {}
     now = provenance(seconds)
     for name, entry in found.items():
-        own = folder / f"{name.rpartition('::')[2]}.json"
-        measured = json.loads(own.read_text(encoding="utf-8"))["measured"] if own.exists() else None
-        kept[name] = entry | {"date": now["date"], "machine": now["machine"], "measured": measured}
+        own = f"{name.rpartition('::')[2]}.json"
+        numbers = own if (folder / own).exists() else None
+        kept[name] = entry | {"date": now["date"], "machine": now["machine"], "numbers": numbers}
     order = sorted(kept, key=lambda name: -kept[name]["seconds"])
     minutes = round(sum(entry["seconds"] for entry in kept.values()) / 60.0, 1)
     whole = {"last run": now, "minutes of all": minutes, "validations": {name: kept[name] for name in order}}

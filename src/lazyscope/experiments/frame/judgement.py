@@ -9,9 +9,11 @@ leaves out, by its own estimate. Three things are asked of the dots that are pre
   degrees of freedom, which gives the range (Satterthwaite's approximation);
 - no draw is unlike the other draws of its dot, and none is more like what was predicted for another draw. One network
   with wrong weights hardly moves a mean, it widens the standard error; but it stands out among its neighbours. With
-  p_i predicted for draw i and s its spread, S_ij = Σ[(m_i − p_i)² − (m_i − p_j)²]/s² over the dots is negative for the
-  right weights, normal around −D² with the variance 4D², D² = Σ(p_i − p_j)²/s², and D² for those of draw j. Beyond 16
-  it is four standard deviations from right for every D.
+  m_i measured of draw i and p_i predicted for it, both less their mean over draws, and s its spread, S_ij =
+  Σ[(m_i − p_i)² − (m_i − p_j)²]/s² over the dots is negative for the right weights, normal around −D² with the
+  variance 4D², D² = Σ(p_i − p_j)²/s², and D² for those of draw j. Two draws that were exchanged have S_ij + S_ji,
+  normal around −2D² with the variance 8D² where they were not. Beyond 16 either is four standard deviations from right
+  for every D.
 
 A prediction that leaves out more than a tenth of the risk is none: its dot is "not predicted" and not counted.
 """
@@ -120,9 +122,14 @@ class Dot:
         return bool(np.all(np.abs(self.draws) < least) and np.all(np.abs(self.predicted) < least))
 
     @cached_property
+    def is_certain(self) -> bool:
+        """Whether every draw is what was predicted of it, to rounding: there is no chance to judge by."""
+        return self.is_zero or bool(np.all(np.abs(self.off) <= self.floor))
+
+    @cached_property
     def z(self) -> float:
         """The difference in standard errors, as a normal variable with its sign."""
-        if self.is_zero or np.isnan(self.stderr):
+        if self.is_certain or np.isnan(self.stderr):
             return float("nan")
         if self.spread is not None:
             return self.difference / self.stderr
@@ -143,29 +150,37 @@ class Dot:
     def strangest(self) -> tuple[float, int]:
         """Return the chance that a draw is as far from the others as the farthest one is, and which it is.
 
-        Student's law for a draw beside the mean and the spread of the others; of log(measured/predicted) where both
-        are positive, as risks near their peak have a long tail to one side.
+        Student's law for a draw beside the mean and the spread of the others. Where all is positive, log(measured/
+        predicted) is looked at too, and the larger chance counts: risks near their peak have a long tail to one side,
+        and numbers near zero have a long one in their logarithm.
         """
-        from scipy.stats import t as student
-
         count = self.off.size
-        if count < 2 or self.is_zero or self.spread is not None:
+        if count < 2 or self.spread is not None:
             return 1.0, 0
         k = int(np.argmax(np.abs(self.off)))
         if self.order is not None and abs(self.off[k]) - self.allowance > _REACH * self.order:
             return 0.0, k
         if count < 4:
             return 1.0, k
-        positive = np.all(self.draws > 0.0) and np.all(np.asarray(self.predicted) > 0.0)
-        values = np.log(self.draws / self.predicted) if positive else self.off
-        total, squares = values.sum(), np.square(values - values.mean()).sum()
-        apart = values - (total - values) / (count - 1)
-        # the spread of the others, from that of all
-        others = np.maximum(squares - np.square(apart) * (count - 1) / count, 0.0) / (count - 2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.nan_to_num(np.abs(apart) / np.sqrt(others * count / (count - 1)), posinf=np.inf)
-        k = int(np.argmax(ratio))
-        return float(2.0 * student.sf(ratio[k], count - 2)), k
+        plain = _stands_out(self.off)
+        if np.all(self.draws > 0.0) and np.all(np.asarray(self.predicted) > 0.0):
+            return max(plain, _stands_out(np.log(self.draws / self.predicted)))
+        return plain
+
+
+def _stands_out(values: FloatArray) -> tuple[float, int]:
+    """Return the chance that one of some normal numbers is as far from the others as the farthest is, and which."""
+    from scipy.stats import t as student
+
+    count = values.size
+    total, squares = values.sum(), np.square(values - values.mean()).sum()
+    apart = values - (total - values) / (count - 1)
+    # the spread of the others, from that of all
+    others = np.maximum(squares - np.square(apart) * (count - 1) / count, 0.0) / (count - 2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.nan_to_num(np.abs(apart) / np.sqrt(others * count / (count - 1)), posinf=np.inf)
+    k = int(np.argmax(ratio))
+    return float(2.0 * student.sf(ratio[k], count - 2)), k
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +211,7 @@ class Judgement:
         count = self.z.size
         if not count:
             return 0.0, 0.0, 0.0
-        freedom = count**2 / squared_correlations(self._scored)
+        freedom = independent(self._scored)
         low, high = count / freedom * chi2.ppf([0.01, 0.99], freedom)
         return float(np.sum(np.square(self.z))), float(low), float(high)
 
@@ -213,10 +228,11 @@ class Judgement:
     @cached_property
     def strange(self) -> list[str]:
         """Draws that stand out among those of their dot, in words."""
-        some = [(dot, *dot.strangest()) for dot in self.counted]
-        streams = {(k if dot.stream is None else dot.stream): dot.off.size for k, dot in enumerate(self.counted)}
-        draws = sum(streams.values())
-        strange = [f"{dot.where}, draw {k}" for dot, chance, k in some if chance * draws < _STRANGE]
+        varied = [dot for dot in self.counted if not dot.is_certain]
+        some = [(dot, *dot.strangest()) for dot in varied]
+        # dots that move together say the same of a draw: they count as fewer, as in χ²
+        tries = max((dot.off.size for dot in varied), default=0) * independent(varied)
+        strange = [f"{dot.where}, draw {k}" for dot, chance, k in some if chance * tries < _STRANGE]
         return strange + self._swapped()
 
     def _swapped(self) -> list[str]:
@@ -227,17 +243,21 @@ class Judgement:
                 groups.setdefault(dot.off.size, []).append(dot)
         words = []
         for group in groups.values():
-            drawn, foretold = np.array([dot.draws for dot in group]), np.array([dot.predicted for dot in group])
+            drawn, foretold = _centred([dot.draws for dot in group]), _centred([dot.predicted for dot in group])
             order = np.array([[dot.order] for dot in group])
-            # the median of a dot says how much too large its spread is taken; one wrong draw hardly moves it
+            # the spread is known within a factor of two; the median, which one wrong draw hardly moves, says more
             factor = np.median(np.abs(drawn - foretold) / order, axis=1, keepdims=True) / _NORMAL_MEDIAN
-            spread = (order * np.clip(factor, 0.5, 1.0))[:, :, None]
+            spread = (order * np.clip(factor, 0.5, 2.0))[:, :, None]
             apart = np.square((drawn[:, :, None] - foretold[:, None, :]) / spread).sum(axis=0)  # of draw i from p_j
-            independent = len(group) / squared_correlations(group)  # the share of the dots that tells something new
-            gain = independent * (np.diagonal(apart)[:, None] - apart)
+            new = independent(group) / len(group)  # the share of the dots that tells something new
+            gain = new * (np.diagonal(apart)[:, None] - apart)
             i, j = np.unravel_index(np.argmax(gain), gain.shape)
             if gain[i, j] > _SWAPPED:
                 words.append(f"draw {i} of {len(group)} dots, which is more like draw {j}")
+            both = gain + gain.T
+            i, j = np.unravel_index(np.argmax(both), both.shape)
+            if both[i, j] > _SWAPPED:
+                words.append(f"draws {i} and {j} of {len(group)} dots, which seem to be exchanged")
         return words
 
     @property
@@ -265,6 +285,17 @@ class Judgement:
         return answer(not wrong, yes, f"Theory and simulation differ: {count}; {chance}; {'; '.join(wrong)}")
 
 
+def _centred(values: Sequence[FloatArray | float]) -> FloatArray:
+    """Return what differs between the draws of each dot: whether their mean is right is a question for z."""
+    some = np.array(values)
+    return np.asarray(some - some.mean(axis=1, keepdims=True))
+
+
+def independent(dots: Sequence[Dot]) -> float:
+    """Return k²/Σr_ij², as how many dots that have nothing to do with one another these k count."""
+    return len(dots) ** 2 / squared_correlations(dots) if dots else 0.0
+
+
 def squared_correlations(dots: Sequence[Dot]) -> float:
     """Return Σr_ij² over all pairs: 1 for each dot, and that of dots of one stream, without the bias of few draws.
 
@@ -280,8 +311,9 @@ def squared_correlations(dots: Sequence[Dot]) -> float:
     total = 0.0
     for group in streams.values():
         count, draws = len(group), group[0].size
-        if count > 1 and draws > 2:
-            squares = np.square(np.asarray(np.corrcoef(np.array(group)))[~np.eye(count, dtype=bool)])
+        varied = [off for off in group if np.ptp(off) > 0.0]  # what is certain moves with nothing
+        if len(varied) > 1 and draws > 2:
+            squares = np.square(np.asarray(np.corrcoef(np.array(varied)))[~np.eye(len(varied), dtype=bool)])
             # the mean of r² is 1/(draws − 1) where nothing is correlated
             total += max(0.0, float(np.sum((squares * (draws - 1) - 1.0) / (draws - 2))))
         total += count

@@ -302,6 +302,9 @@ def experiment_of(
     def with_swapped_weights(rows: Sequence[Row], draws: Sequence[Work]) -> list[Row]:
         return [rows[min(2, len(rows) - 1)], *rows[1:]] if rows else []
 
+    def exchanged(rows: Sequence[Row], draws: Sequence[Work]) -> list[Row]:
+        return [*rows[1::-1], *rows[2:]]
+
     faults = (
         Fault("risks 5 % too high", lambda preset, rows: moved(preset, rows, too_high)),
         Fault(
@@ -312,6 +315,7 @@ def experiment_of(
             "a first draw that was made with the weights of the third",
             lambda preset, rows: moved(preset, rows, with_swapped_weights),
         ),
+        Fault("two draws with each other's weights", lambda preset, rows: moved(preset, rows, exchanged)),
     )
 
     def tasks(preset: PanelsPreset) -> list[dict[str, Any]]:

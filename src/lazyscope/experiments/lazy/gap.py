@@ -2,7 +2,9 @@
 
 Remarks of Ghorbani et al. (2019) on the quadratic target. Eq. 6: R_NN ≤ R_NT − GAP(ρ), "potentially unbounded". §2.2:
 NT has its smaller risk "at the price of a larger number of parameters", Nd instead of N. Eq. 11: with many neurons the
-risk of random features does not depend on σ. Lines are limits, dots `exact` at drawn weights.
+risk of random features does not depend on σ. Lines are limits, dots `exact` at drawn weights. Each dot is held to its
+mean over weights at the same N and d: exact for NT (`directions.projected`) and NN, to relative order 1/N for RF
+(`spectral.gaussian`), which is allowed what one neuron more changes.
 """
 
 from __future__ import annotations
@@ -19,8 +21,11 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.judgement import Dot, judged
 from lazyscope.experiments.frame.verdict import answer, wrong_rows
-from lazyscope.limits.gap import at_finite_d, largest_gap, widest_apart
+from lazyscope.limits.directions import projected
+from lazyscope.limits.gap import largest_gap, widest_apart
+from lazyscope.limits.spectral.gaussian import at_finite_d
 from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.runs.pictures import LOOKS, scale_colour
@@ -38,7 +43,6 @@ _ACTIVATIONS = ("square", "relu", "abs", "softplus", "cos", "tanh")
 _REGIMES: dict[str, Callable[[], Regime]] = {"RF": RandomFeatures, "NT": NeuralTangent, "NN": Trained}
 _DOT: dict[str, Any] = {"marker": "o", "markersize": 4.5}
 _CITED = "ghorbani2019limitations"
-_FAR, _ORDER = 4.0, 3.0  # dots: standard errors, and what 1/d may add
 
 
 def power_law(d: int, decay: float) -> QuadraticTarget:
@@ -113,7 +117,42 @@ def data(preset: GapPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
         "ratio": _ratios(preset),
         "parameters": _parameters(preset, drawn),
         "activations": _activations(preset, drawn),
+        "dots": _dots(preset, risks),
     }
+
+
+def _dots(preset: GapPreset, risks: FloatArray) -> xr.Dataset:
+    """Return all dots, draw by draw, with what is predicted of them."""
+    import xarray as xr
+
+    parts = _parts(preset)
+    known = np.array([predicted(problem, regime, N) for *_, N, problem, regime in parts])
+    columns: dict[str, Any] = {
+        "risk_draws": (("point", "draw"), risks),
+        "predicted": ("point", known[:, 0]),
+        "allowance": ("point", known[:, 1]),
+        "where": ("point", [f"{panel}, {series}, N = {N}" for panel, series, N, _, _ in parts]),
+        "d": ("point", [problem.d for *_, problem, _ in parts]),
+        "width": ("point", [N for _, _, N, _, _ in parts]),
+    }
+    return xr.Dataset(columns, attrs={"citations": f"{_CITED},defilippis2024dimension"})
+
+
+def predicted(problem: QuadraticTarget, regime: Regime, N: int) -> tuple[float, float]:
+    """Return the mean risk over weights at this N and d, and what it leaves out.
+
+    >>> predicted(QuadraticTarget([1.0, 1.0, 1.0]), NeuralTangent(), 2)[0]  # ‖P⊥‖²/‖I‖²
+    0.3333333333333333
+    """
+    b = problem.eigenvalues
+    if isinstance(regime, NeuralTangent):
+        return float(np.sum(projected(b, max(problem.d - N, 0))[1]) / np.sum(b**2)), 0.0
+    if isinstance(regime, Trained):
+        return float(limit(problem, regime, rho=N / problem.d).risk), 0.0
+    assert isinstance(regime, RandomFeatures)
+    seen = at_finite_d(problem, regime.activation)
+    here, more = limit(seen, regime, width=np.array([N, N + 1]), samples=np.inf, ridge=0.0).risk.values.tolist()
+    return here, abs(more - here)
 
 
 _Drawn = Mapping[tuple[str, str, int], tuple[float, float]]
@@ -171,6 +210,7 @@ def _parameters(preset: GapPreset, drawn: _Drawn) -> xr.Dataset:
 
     d = preset.small
     problem = QuadraticTarget.exponential(d)
+    seen = at_finite_d(problem)
     count, series, risk, error, theory, finite = [], [], [], [], [], []
     for name, widths in preset.counted.items():
         for N in widths:
@@ -180,7 +220,7 @@ def _parameters(preset: GapPreset, drawn: _Drawn) -> xr.Dataset:
             risk.append(mean)
             error.append(stderr)
             theory.append(float(limit(problem, _REGIMES[name](), rho=N / d).risk))
-            sized = limit(at_finite_d(problem), RandomFeatures("square"), width=N, samples=np.inf, ridge=0.0)
+            sized = limit(seen, RandomFeatures("square"), width=N, samples=np.inf, ridge=0.0)
             finite.append(float(sized.risk) if name == "RF" else theory[-1])
     columns: dict[str, Any] = {
         "regime": ("point", series),
@@ -201,14 +241,12 @@ def _activations(preset: GapPreset, drawn: _Drawn) -> xr.Dataset:
     problem = QuadraticTarget.exponential(d)
     lines = [limit(problem, RandomFeatures(name), rho=np.append(rho, np.inf)).risk.values for name in _ACTIVATIONS]
     cells = np.array([[drawn["activations", name, N] for N in widths] for name in _ACTIVATIONS])
-    at = [limit(problem, RandomFeatures(name), rho=np.array(widths) / d).risk.values for name in _ACTIVATIONS]
     return xr.Dataset(
         {
             "line": (("activation", "rho"), np.array(lines)[:, :-1]),
             "wide": ("activation", np.array(lines)[:, -1]),
             "risk": (("activation", "width"), cells[..., 0]),
             "stderr": (("activation", "width"), cells[..., 1]),
-            "expected": (("activation", "width"), np.array(at)),
         },
         {"activation": list(_ACTIVATIONS), "rho": rho, "width": list(widths)},
         {"d": d, "citations": _CITED, "independent": 1.0 - problem.alignment},
@@ -276,15 +314,18 @@ def _draw_activations(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 0.1))
 
 
-def _apart(values: FloatArray, expected: FloatArray, stderr: FloatArray, d: int) -> float:
-    """Return the largest distance to theory beyond 3/d, in standard errors of at least 1e-6."""
-    beyond = np.maximum(np.abs(values - expected) - _ORDER / d, 0.0)
-    return float(np.max(beyond / np.maximum(np.nan_to_num(stderr), 1e-6)))
+def dots_of(panel: xr.Dataset) -> list[Dot]:
+    """Return the dots of all panels; those of one N and d were made from the same weights."""
+    return [
+        Dot(str(at["where"].item()), at.risk_draws.values, float(at.predicted), float(at.allowance),
+            stream=(int(at.d), int(at.width)))
+        for at in (panel.isel(point=i) for i in range(panel.sizes["point"]))
+    ]  # fmt: skip
 
 
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return gaps and ratios, and whether all remarks stand: as dots, as bounds and as limits."""
-    gap, ratio, count, sigma = (data[name] for name in ("gap", "ratio", "parameters", "activations"))
+    gap, ratio, sigma = (data[name] for name in ("gap", "ratio", "activations"))
     rows = [int(np.argmin(np.abs(gap.rho.values - N / gap.attrs["d"]))) for N in gap.width.values]
     lines = [f"{'GAP at N/d':<12}" + "".join(f"{N / gap.attrs['d']:>11.2g}" for N in gap.width.values)]
     for decay in gap.decay.values.tolist():
@@ -292,8 +333,6 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         lines.append(f"{f'i^−{decay:g}' if decay else 'equal':<12}{cells}")
     lines.append(f"{'largest':<12}" + "".join(f"{float(gap.largest[i]):>11.4f}" for i in rows))
     wrong = []
-    if _apart(gap.gap.values, gap.line.values[:, rows], gap.stderr.values, gap.attrs["d"]) > _FAR:
-        wrong.append("gaps of drawn weights")
     if np.any(gap.line.values > gap.largest.values + 1e-12) or np.any(np.abs(gap.line.values[0]) > 1e-12):
         wrong.append("the largest gap, or none for equal eigenvalues")
     if np.max(np.abs(gap.attained.values - gap.largest.values[rows])) > 1e-9:
@@ -303,17 +342,15 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     every = np.abs(sigma.wide.values[:-1] - sigma.attrs["independent"]).max()
     if every > 1e-12 or abs(float(sigma.wide[-1]) - 1.0) > 1e-12:
         wrong.append("independence of σ")
-    if _apart(sigma.risk.values, sigma.expected.values, sigma.stderr.values, sigma.attrs["d"]) > _FAR:
-        wrong.append("activations at drawn weights")
-    if _apart(count.risk.values, count.finite.values, count.stderr.values, count.attrs["d"]) > _FAR:
-        wrong.append("risk against parameters")
     top = ratio.line.isel(decay=-1).values
     told = ", ".join(f"{value:.3g} at N/d = {rho:g}" for value, rho in zip(top, ratio.rho.values, strict=True))
     lines.append(f"R_NT/R_NN for b_i = i^−{ratio.decay.values[-1]:g}: {told}")
-    told = "Gap, parameters and activations are as stated."
-    return [*lines, answer(not wrong, told, f"Not as stated: {', '.join(wrong)}.")]
+    found = judged(dots_of(data["dots"])).answer()
+    stated = f"not as stated: {', '.join(wrong)}" if wrong else "bounds and limits are as stated"
+    words = f"{found}; {stated}."
+    return [*lines, answer(found.holds and not wrong, words, words)]
 
 
 _TITLE = "What the gap depends on: spectrum, parameters, activation (Limitations, Eqs. 6 and 11, §2.2)"
-_FAULTS = (wrong_rows("a target 20 % too small", data, "risk", lambda k, risk: 1.2**2 * risk),)
+_FAULTS = (wrong_rows("risks 5 % too high", data, "risk", lambda k, risk: 1.05 * risk),)
 EXPERIMENT = Experiment("gap", _TITLE, PRESETS, work, data, plot, verdict, place=18, faults=_FAULTS)

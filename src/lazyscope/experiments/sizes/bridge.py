@@ -19,8 +19,9 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import exponents
 from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame.judgement import judged
 from lazyscope.experiments.frame.verdict import answer, wrong_work
-from lazyscope.experiments.sizes.judged import DotSetting, scores
+from lazyscope.experiments.sizes.judged import DotSetting, dots_of
 from lazyscope.problems import HarmonicTarget, LinearTarget
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import scale_colour
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _SIGMA = "relu"
 _RATE, _TOLERANCE = -1.0, 0.02  # of the exponent fitted from d = 100 on
-_SPREAD = 2.5  # of z, root mean square: the formula's own error at N = n and d = 20 is 4 %
 _CITED = "defilippis2024dimension,mei2019generalization"
 
 
@@ -163,7 +163,8 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         lines.append(f"{psi1:>6g}" + "".join(f"{rate:>12.4f}" for rate in row))
     low, high = int(distance.d.values[0]), int(distance.d.values[-1])
     lines.append(f"exponent of d in |risk − limit|, d = {low:,} … {high:,}")
-    z, limit_z = scores(panel), ((panel.risk - panel.there) / panel.stderr).values
+    dots, limit_z = dots_of(panel, "dot"), ((panel.risk - panel.there) / panel.stderr).values
+    judgement, z = judged(dots), np.array([dot.z for dot in dots])
     lines.append(f"{'N/d':>6}{'simulated':>20}{'formula':>10}{'z':>7}{'limit':>10}{'z':>7}")
     for k, psi1 in enumerate(panel.psi1.values):
         at = panel.isel(psi1=k)
@@ -174,9 +175,10 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     rate = float(found.flat[np.argmax(np.abs(found - _RATE))])
     last = float(distance.distance.isel(d=-1).max())
     words = f"the rate farthest from −1 is {rate:.3f}, the largest distance at d = {high:,} is {last:.1e}"
-    dots = f"at d = {panel.attrs['d']} dots are {near:.1f} standard errors from the formula, {far:.1f} from the limit"
-    fine = abs(rate - _RATE) <= _TOLERANCE and near <= _SPREAD and near < far
-    ending = f"The limit is {'reached' if fine else 'NOT reached'} like 1/d: {words}; {dots}."
+    lines.append(str(judgement.answer()))
+    told = f"at d = {panel.attrs['d']} dots are {near:.1f} standard errors from the formula, {far:.1f} from the limit"
+    fine = abs(rate - _RATE) <= _TOLERANCE and judgement.answer().holds and near < far
+    ending = f"The limit is {'reached' if fine else 'NOT reached'} like 1/d: {words}; {told}."
     return [*lines, answer(fine, ending, ending)]
 
 

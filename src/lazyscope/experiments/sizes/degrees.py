@@ -20,8 +20,9 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import split
 from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_work
-from lazyscope.experiments.sizes.judged import DotSetting, Sizes, judgement, scores
+from lazyscope.experiments.frame.judgement import Dot, judged
+from lazyscope.experiments.frame.verdict import wrong_work
+from lazyscope.experiments.sizes.judged import DotSetting, Sizes, dots_of
 from lazyscope.problems import HarmonicTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 from lazyscope.runs.pictures import scale_colour
@@ -172,18 +173,18 @@ def _frame(axes: Axes, one: xr.Dataset, panel: str) -> None:
 def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     """Return the dots with the formula at their own sizes, how near lines are to the steps, and whether dots agree."""
     lines = [f"{'':<22}{'N':>7}{'n':>7}{'drawn':>20}{'formula':>10}{'z':>7}"]
-    everything: list[FloatArray] = []
+    everything: list[Dot] = []
     for panel, one in data.items():
         for prefix, other in (("", one.attrs["other"]), ("exact_", np.inf)):
             if f"{prefix}risk" not in one:
                 continue
-            z = scores(one, prefix)
-            everything.append(z)
+            dots = dots_of(one, f"{prefix}{panel}", prefix)
+            everything += dots
             for k, size in enumerate(one["size"].values.tolist()):
                 N, n = (other, size) if panel == "samples" else (size, other)
                 mean, error, formula = (float(one[f"{prefix}{key}"][k]) for key in ("risk", "stderr", "expected"))
                 name, cell = f"{'exact' if prefix else 'simulated'}, {panel}", f"{mean:.4f} ± {error:.4f}"
-                lines.append(f"{name:<22}{N:>7g}{n:>7g}{cell:>20}{formula:>10.4f}{z[k]:>7.1f}")
+                lines.append(f"{name:<22}{N:>7g}{n:>7g}{cell:>20}{formula:>10.4f}{dots[k].z:>7.1f}")
     for panel, one in data.items():
         treads = [kappa for kappa in _TREADS if kappa > float(one.kappa[0])]
         at = one.sel(kappa=treads, method="nearest")
@@ -191,8 +192,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
         told = ", ".join(f"{value:.3f} (d = {d:,})" for value, d in zip(off, one.d.values.tolist(), strict=True))
         places = ", ".join(f"{kappa:g}" for kappa in treads)
         lines.append(f"{panel}: mean distance to the steps at κ = {places}: {told}")
-    fine, words = judgement(np.concatenate(everything))
-    return [*lines, answer(fine, f"Theory and simulation agree: {words}.", f"Theory and simulation differ: {words}.")]
+    return [*lines, judged(everything).answer()]
 
 
 _TITLE = "The staircase: risk against log n / log d and log N / log d, and its dots in d = 30"

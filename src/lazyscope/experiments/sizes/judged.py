@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.draws import over_draws
+from lazyscope.experiments.frame.judgement import Dot
 from lazyscope.problems import Problem
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 from lazyscope.runs.verbs import limit
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 Sizes = tuple[float, float]
 """N and n of a dot."""
-
-_FARTHEST, _MEAN, _SPREAD = 5.0, 1.0, 2.0  # of z: Student's t of a dozen draws exceeds the first once in 2,000 dots
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,36 +45,35 @@ class DotSetting:
         return [self._run(N, n, number) for N, n in self.sizes for number in range(self.draws)]
 
     def columns(self, rows: Sequence[Row], dim: str, prefix: str = "") -> dict[str, Any]:
-        """Return mean, standard error, the formula at the same sizes, and z, each against `dim`."""
+        """Return mean, standard error, every draw, the formula at the same sizes and what that leaves out."""
         drawn = np.array([float(np.squeeze(row["risk"])) for row in rows]).reshape(len(self.sizes), self.draws)
         mean, stderr = over_draws(drawn)
         expected = np.array([self.formula(N, n) for N, n in self.sizes])
-        columns = {"risk": mean, "stderr": stderr, "expected": expected, "z": (mean - expected) / stderr}
-        return {f"{prefix}{name}": ((dim,), values) for name, values in columns.items()}
+        missing = np.array([left_out(self.formula, N, n) for N, n in self.sizes])
+        columns = {"risk": mean, "stderr": stderr, "expected": expected, "allowance": missing}
+        labelled: dict[str, Any] = {f"{prefix}{name}": ((dim,), values) for name, values in columns.items()}
+        return labelled | {f"{prefix}risk_draws": ((dim, "draw"), drawn)}
 
     def formula(self, N: float, n: float) -> float:
         """Return the risk of the deterministic equivalent."""
         return float(limit(self.problem, self.regime, width=N, samples=n, ridge=self.ridge).risk)
 
 
-def scores(data: xr.Dataset, prefix: str = "") -> FloatArray:
-    """Return z of every dot, from means and standard errors as they stand in the data."""
-    found = (data[f"{prefix}risk"] - data[f"{prefix}expected"]) / data[f"{prefix}stderr"]
-    return np.asarray(found.values, dtype=np.float64)
+def left_out(formula: Callable[[float, float], float], N: float, n: float) -> float:
+    """Return what one neuron or one sample, more or less, changes: the equivalents are right to order 1/N and 1/n.
 
-
-def judgement(z: FloatArray) -> tuple[bool, str]:
-    """Return whether the dots obey the formula, and what their z-scores are in words.
-
-    They do when none is beyond 5 standard errors, their mean is within ±1 and their spread below 2. A formula that is
-    off by 5 % of the risk where the standard error is 2 % moves the mean to 2.5.
-
-    >>> judgement(np.array([0.5, -1.0, 1.5]))
-    (True, 'z of 3 dots: mean +0.33, spread 1.26, farthest 1.5')
-    >>> judgement(np.array([2.5, 1.0, 3.5]))[0]
-    False
+    >>> left_out(lambda N, n: 1.0 / N, 10.0, np.inf).__round__(4)
+    0.0111
     """
-    spread = float(np.std(z, ddof=1)) if z.size > 1 else 0.0
-    mean, farthest = float(np.mean(z)), float(np.max(np.abs(z)))
-    fine = farthest <= _FARTHEST and abs(mean) <= _MEAN and spread <= _SPREAD
-    return fine, f"z of {z.size} dots: mean {mean:+.2f}, spread {spread:.2f}, farthest {farthest:.1f}"
+    near = ((max(1.0, N + more), n) for more in (-1.0, 1.0)), ((N, max(1.0, n + more)) for more in (-1.0, 1.0))
+    here = formula(N, n)
+    return max(abs(formula(*sizes) - here) for pair in near for sizes in pair)
+
+
+def dots_of(data: xr.Dataset, where: str, prefix: str = "") -> list[Dot]:
+    """Return every dot with the formula at its own sizes; all of them may have seen the same random numbers."""
+    drawn, expected, allowance = (data[f"{prefix}{name}"].values for name in ("risk_draws", "expected", "allowance"))
+    return [
+        Dot(f"{where} {at}", drawn[at], float(expected[at]), float(allowance[at]), stream=where)
+        for at in np.ndindex(expected.shape)
+    ]

@@ -11,6 +11,8 @@ from lazyscope.lenses.forecast.verb import Forecaster
 
 _CLEAR = 2.0  # standard errors
 _WORTH_A_WORD = 0.01
+_FAR_BELOW = 0.1  # of the best constant's error: who may be that far below it is not said to learn nothing
+_NOTHING = 1e-6  # of the best constant's error
 _SAME = 0.03  # of the error: widths that near to infinity gain nothing more
 _NO_RIDGE = 1e-5  # of the mean of the kernel's diagonal
 _WIDTHS = np.geomspace(4.0, 65536.0, 57)
@@ -41,7 +43,7 @@ class Gain:
 class Advice:
     """What is said of n rows at hand: the share of the best constant's error that is left, and what would change it.
 
-    `stderr` is that of the share; `learns` says that the share is below 1 beyond doubt.
+    `stderr` is that of its logarithm; `learns` says that the share is below 1 beyond doubt.
     """
 
     rows: int
@@ -57,17 +59,21 @@ class Advice:
     @property
     def lines(self) -> tuple[str, ...]:
         """The advice in sentences."""
-        if not self.learns and self.share < 1.0 - max(_WORTH_A_WORD, self.stderr):
+        left = _percent(self.share)
+        if self.share < _NOTHING:
+            return (f"With {self.rows:,} rows nothing is left of the best constant's error: more rows buy nothing.",)
+        if not self.learns and self.share < 1.0 - max(_WORTH_A_WORD, min(self.stderr, _FAR_BELOW)):
+            low, high = (_percent(self.share * np.exp(sign * _CLEAR * self.stderr)) for sign in (-1.0, 1.0))
             return (
-                f"No answer: with {self.rows:,} rows {self.share:.0%} of the best constant's error would be left, give "
-                f"or take {_CLEAR * self.stderr:.0%}, which tells nothing. Bring more rows.",
+                f"No answer: with {self.rows:,} rows {left} of the best constant's error would be left, but anything "
+                f"from {low} to {high} is possible. Bring more rows.",
             )
         if not self.learns:
             return (
                 f"Nothing is learnt: with {self.rows:,} rows the error is that of the best constant "
-                f"({self.share:.0%} of it), and more rows buy nothing.",
+                f"({left} of it), and more rows buy nothing.",
             )
-        there = f"With {self.rows:,} rows {self.share:.0%} of the best constant's error is left."
+        there = f"With {self.rows:,} rows {left} of the best constant's error is left."
         return (there, self.of_rows, *([self.of_width] if self.widths else []), self.of_ridge)
 
     @property
@@ -103,15 +109,23 @@ def advise(known: Forecaster, rows: int, *, widths: bool = True) -> Advice:
     n = np.array([float(rows), float(rows + more)])
     ridge = known.best_ridge(n, np.inf)
     found = known.at(n, np.inf, ridge)
-    shares, _ = known.overall(found)
-    here, change = shares[:, 0], shares[:, 1] / shares[:, 0]
-    own = curve.spread(shares)
+    shares, sure = known.overall(found)
+    here, change, own = float(shares[0, 0]), shares[:, 1] / shares[:, 0], float(sure[0])
     apart = np.sqrt(np.mean(found["apart"][:, 1] ** 2))  # what the continuation adds to the jackknife
     stderr = float(np.hypot(curve.spread(change) * found["widened"][1], apart))
     gain = Gain(rows, more, 1.0 - float(change[0]), stderr * float(change[0]), bool(found["extrapolated"][1]))
-    learns = float(here[0]) < 1.0 - max(_CLEAR * float(own[0]), _WORTH_A_WORD)
-    width = _enough(known, n[0], (1.0 + _SAME) * float(here[0])) if widths else None
-    return Advice(rows, float(here[0]), float(own[0]), learns, gain, width, float(ridge[0]), known.diagonal, widths)
+    learns = here < min(float(np.exp(-_CLEAR * own)), 1.0 - _WORTH_A_WORD)
+    width = _enough(known, n[0], (1.0 + _SAME) * here) if widths else None
+    return Advice(rows, here, own, learns, gain, width, float(ridge[0]), known.diagonal, widths)
+
+
+def _percent(share: float) -> str:
+    """Return a share in words.
+
+    >>> _percent(0.49), _percent(0.00123), _percent(7e5)
+    ('49%', '0.1%', '7e+07%')
+    """
+    return f"{share:.0%}" if 0.01 <= share < 100.0 else f"{100.0 * share:.1g}%"
 
 
 def _enough(known: Forecaster, n: float, wanted: float) -> int | None:

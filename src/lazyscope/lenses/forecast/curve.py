@@ -83,7 +83,10 @@ def errors(functions: Functions, n: FloatArray, N: FloatArray, ridge: FloatArray
     (kappa, df1, gap), (G, M) = functions.sizes(t), functions.errors(t)
     wide = np.isinf(N)
     with np.errstate(invalid="ignore", divide="ignore"):
-        free_n, free_N = _left(df1, kappa, n, N, ridge)
+        # a ridge that asks for a smaller κ than the table has is none that its rows could tell
+        first, most, _ = functions.sizes(functions.t[:1])
+        none = (ridge == 0.0) | (_asked(first, n, N, ridge) > most)
+        free_n, free_N = _left(df1, kappa, n, N, ridge, none)
         unused = np.where(wide, 1.0, free_N + gap)  # N − df₂; over N where that is infinite
         whole = np.where(wide, free_n + gap, free_n * free_N + gap * (free_n + free_N))
         c = np.where(wide, 0.0, gap / unused)
@@ -121,14 +124,15 @@ def _asked(kappa: FloatArray, n: FloatArray, N: FloatArray, ridge: FloatArray) -
 
 
 def _left(
-    df1: FloatArray, kappa: FloatArray, n: FloatArray, N: FloatArray, ridge: FloatArray
+    df1: FloatArray, kappa: FloatArray, n: FloatArray, N: FloatArray, ridge: FloatArray, none: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return n − df₁ and N − df₁: the larger by subtraction, the smaller from their product λN/κ."""
-    least, most = np.minimum(n, N), np.maximum(n, N)
-    exact = np.where(ridge == 0.0, np.minimum(least, df1 * (1.0 + 1e-9)), df1)
-    large = most - exact
-    small = np.where(
-        ridge == 0.0, np.where(least - exact < 1e-6 * least, 0.0, least - exact),
-        np.where(np.isinf(N), ridge / kappa, ridge / kappa * N / large),
-    )  # fmt: skip
+    """Return n − df₁ and N − df₁, positive numbers whose product is λN/κ and whose difference is that of n and N.
+
+    Where there is no ridge, the smaller is what the kernel's rank leaves: zero for a kernel with directions enough.
+    """
+    least, apart = np.minimum(n, N), np.where(np.isinf(N), 1.0, np.abs(N - n) / N)
+    unused = least - np.minimum(least, df1 * (1.0 + 1e-9))
+    by_ridge = 2.0 * ridge / kappa / (apart + np.sqrt(apart**2 + 4.0 * ridge / kappa / N))
+    small = np.where(none, np.where(unused < 1e-6 * least, 0.0, unused), by_ridge)
+    large = small + np.abs(N - n)
     return np.where(n <= N, small, large), np.where(n <= N, large, small)

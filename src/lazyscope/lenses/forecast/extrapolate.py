@@ -140,11 +140,17 @@ def rehearsed(K: FloatArray, Y: FloatArray, largest: int | None = None) -> list[
     """
     parts = np.array_split(np.random.default_rng(0).permutation(len(K)), _QUARTERS)
     kernels = ((K[np.ix_(part, part)], Y[part]) for part in (part[:largest] for part in parts))
-    return [pool(kernel, targets) for kernel, targets in kernels if np.any(kernel)]
+    # a part in which a target is nowhere but zero has no error to tell of
+    return [pool(kernel, targets) for kernel, targets in kernels if np.any(kernel) and np.all(np.any(targets, axis=0))]
 
 
 def missed(quarters: list[Pool], own: Functions, diagonal: float) -> float:
-    """Return the factor by which bands are to be widened: root mean square of errors over bands in the rehearsal."""
+    """Return the factor by which bands are to be widened: root mean square of errors over bands in the rehearsal.
+
+    The largest where nothing was rehearsed.
+    """
+    if not quarters:
+        return _WIDEST
     P = float(sum(quarter.rows for quarter in quarters))
     n, N, ridge = np.array([[P / 2.0], [P]]), np.array(np.inf), diagonal * np.array(_RIDGES)
     truth = curve.errors(own, n, N, ridge).risk[0]

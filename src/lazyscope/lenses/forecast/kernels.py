@@ -20,7 +20,7 @@ import numpy as np
 
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory, real_array, real_number
-from lazyscope.errors import InvalidParameter, NoTheorem
+from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
 from lazyscope.population.kernels import PairKernel, pair_kernel
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 
@@ -70,7 +70,7 @@ def _extended(X: FloatArray, scale: Any, bias: Any) -> FloatArray:
 
 
 def of_rows(X: FloatArray, sigma: Activation, *, tangent: bool) -> FloatArray:
-    """Return K for rows x̃, block by block in the place of their covariance.
+    """Return K for rows x̃, block by block in the place of their covariance: one half, and its mirror image.
 
     >>> of_rows(np.eye(2), Activation("relu"), tangent=False).round(6)  # ½ together, 1/2π apart
     array([[0.5     , 0.159155],
@@ -85,24 +85,36 @@ def of_rows(X: FloatArray, sigma: Activation, *, tangent: bool) -> FloatArray:
     p = int(tangent)
     closed = sigma.name == "erf"
     seen = np.where(s > 0.0, s, 1.0)  # a row of zeros: σ(0) or nothing at all, whatever the angle
-    pair = None if closed else pair_kernel(sigma, seen, _largest_cosine(K, seen), order=p)
+    series = not closed and sigma.rectified is None
+    pair = None if closed else _pair(sigma, seen, _largest_cosine(K, seen) if series else 1.0, p)
     for start in range(0, len(K), _BLOCK):
-        rows = slice(start, min(len(K), start + _BLOCK))
-        C = K[rows]
-        value = _erf(C, a[rows, None], a, tangent) if pair is None else _paired(pair, p, C, seen, rows)
+        rows, right = slice(start, min(len(K), start + _BLOCK)), slice(start, len(K))
+        C = K[rows, right]
+        value = _erf(C, a[rows, None], a[right], tangent) if pair is None else _paired(pair, p, C, seen, rows, right)
         if tangent:
             value *= C
-        K[rows] = value
+        K[right, rows], K[rows, right] = value.T, value
+        K[rows, rows] = 0.5 * (K[rows, rows] + K[rows, rows].T)
     if not closed:
         _exact_diagonal(K, sigma, seen, a, tangent)
         _zero_rows(K, sigma, s, tangent)
-    return np.asarray(0.5 * (K + K.T)) if pair is not None and not sigma.rectified else K
+    return K
 
 
-def _paired(pair: PairKernel, p: int, C: FloatArray, s: FloatArray, rows: slice) -> FloatArray:
+def _pair(sigma: Activation, s: FloatArray, largest_cosine: float, p: int) -> PairKernel:
+    try:
+        return pair_kernel(sigma, s, largest_cosine, order=p)
+    except NotConverged:
+        raise NotConverged(
+            f"The kernel of {sigma.name} is a series that does not end where two rows are nearly parallel, as two of "
+            f"these are (cosine {largest_cosine:.6f}). Use relu, erf or another activation in closed form."
+        ) from None
+
+
+def _paired(pair: PairKernel, p: int, C: FloatArray, s: FloatArray, rows: slice, columns: slice) -> FloatArray:
     r = C / s[rows, None]
-    r /= s
-    return pair(p, p, np.clip(r, -1.0, 1.0, out=r), rows, slice(None))
+    r /= s[columns]
+    return pair(p, p, np.clip(r, -1.0, 1.0, out=r), rows, columns)
 
 
 def _erf(c: FloatArray, a: FloatArray, b: FloatArray, tangent: bool) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.checks import whole_number
+from lazyscope.checks import arithmetic, whole_number
 from lazyscope.lenses.data.preparing import whole
 from lazyscope.lenses.data.table import Table
 from lazyscope.lenses.forecast.advice import Advice, advise
@@ -41,12 +41,14 @@ def forecast_table(
 ) -> TableForecast:
     """Return the forecast of a table from at most so many of its rows, drawn at random."""
     given = asked(samples, width, ridge, regime)
-    known, pool, notes = forecaster(table, regime, rows, seed, float(np.max(given["samples"])), given.get("ridge"))
-    found, arguments = known.answer(given)
+    most = float(np.max(given["samples"]))
+    with arithmetic("A forecast of this table"):
+        known, pool, notes = forecaster(table, regime, rows, seed, most, given.get("ridge"))
+        found, arguments = known.answer(given)
+        advice = advise(known, _at_hand(table, known), widths=not isinstance(regime, NeuralTangent))
     said = {"regime": f"{regime}, offsets, a constant", "arguments": json.dumps(arguments), "problem": str(table)}
     result = dataset(known, pool, given, found, said)
     result.attrs["notes"] = "; ".join((*table.notes, *notes, *pool.notes))
-    advice = advise(known, _at_hand(table, known), widths=not isinstance(regime, NeuralTangent))
     result.attrs["advice"] = " ".join(advice.lines)
     return TableForecast(result, advice, str(table))
 
