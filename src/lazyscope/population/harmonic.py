@@ -11,6 +11,8 @@ offset, as its risks are those beside the best constant: s₀² is taken from U,
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from lazyscope.activations import Activation
@@ -74,11 +76,11 @@ def _best(
     }
 
 
+_claim = partial(Claim, fidelity="exact", regime=RandomFeatures, arguments=("width",), covers=isotropic_features)
+
 CLAIMS = (
-    Claim(
-        fidelity="exact",
+    _claim(
         problem=HarmonicTarget,
-        regime=RandomFeatures,
         title="random features, every degree",
         theorem="closed-form moments on the sphere (Funk and Hecke), best second layer",
         citations=("defilippis2024dimension",),
@@ -86,15 +88,11 @@ CLAIMS = (
             "x uniform on the sphere ‖x‖ = √d, w on the unit sphere, σ not centred, no offset",
             "f a function of one direction, with these energies",
         ),
-        arguments=("width",),
         compute=at_width(risk),
-        covers=isotropic_features,
         example=lambda d: (HarmonicTarget(d, np.array([0.0, 0.5, 0.5])), RandomFeatures("relu")),
     ),
-    Claim(
-        fidelity="exact",
+    _claim(
         problem=RidgeMonomial,
-        regime=RandomFeatures,
         title="random features on a monomial",
         theorem="closed-form moments on the sphere (Funk and Hecke), best second layer and offset",
         citations=("ghorbani2021linearized",),
@@ -102,9 +100,7 @@ CLAIMS = (
             "x uniform on the sphere ‖x‖ = √d, w on the unit sphere",
             "n = ∞: the population optimum over second layer and offset; risk over the variance of the monomial",
         ),
-        arguments=("width",),
         compute=at_width(monomial),
-        covers=isotropic_features,
         example=lambda d: (RidgeMonomial(d, 3), RandomFeatures("erf")),
     ),
 )

@@ -14,6 +14,7 @@ differ by the factor d^m/E‖g‖^{2m} = Π_{j<m} d/(d + 2j) alone, in every dim
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -98,38 +99,33 @@ def _product(
     return kernel.times, lost / moments.across
 
 
+_claim = partial(
+    Claim, fidelity="exact", regime=NeuralTangent, arguments=("width",), covers=isotropic_features,
+    citations=("ghorbani2021linearized", "cho2009kernel", "hestenes1952"),
+)  # fmt: skip
+
 CLAIMS = (
-    Claim(
-        fidelity="exact",
+    _claim(
         problem=HarmonicTarget,
-        regime=NeuralTangent,
         title="tangent model, every degree",
         theorem="closed-form moments on the sphere (Funk and Hecke), normal equations by conjugate gradients",
-        citations=("ghorbani2021linearized", "cho2009kernel", "hestenes1952"),
         assumptions=(
             "x uniform on the sphere ‖x‖ = √d, w on the unit sphere, no offset",
             "f a function of one direction, with these energies",
             "n = ∞: the population optimum over the displacement",
         ),
-        arguments=("width",),
         compute=at_width(risk),
-        covers=isotropic_features,
         example=lambda d: (HarmonicTarget(d, np.array([0.0, 0.5, 0.5])), NeuralTangent("relu")),
     ),
-    Claim(
-        fidelity="exact",
+    _claim(
         problem=RidgeMonomial,
-        regime=NeuralTangent,
         title="tangent model on a monomial",
         theorem="closed-form moments on the sphere (Funk and Hecke), normal equations with an offset",
-        citations=("ghorbani2021linearized", "cho2009kernel", "hestenes1952"),
         assumptions=(
             "x uniform on the sphere ‖x‖ = √d, w on the unit sphere",
             "n = ∞: the population optimum over displacement and offset; risk over the variance of the monomial",
         ),
-        arguments=("width",),
         compute=at_width(monomial),
-        covers=isotropic_features,
         example=lambda d: (RidgeMonomial(d, 3), NeuralTangent("erf")),
     ),
 )

@@ -5,6 +5,8 @@ f = Σ a_i⟨w_i,x⟩² + c is ⟨M, xxᵀ⟩ + c with any symmetric M of rank a
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from lazyscope.checks import FloatArray
@@ -49,31 +51,24 @@ def mixture(problem: GaussianMixture, regime: Trained, width: int, rng: np.rando
 
 _HYPOTHESES = ("n = ∞: the population minimum over both layers and the offset", "σ(u) = u² (+ constant)")
 
+_claim = partial(
+    Claim, fidelity="exact", regime=Trained, title="trained network, square activation", assumptions=_HYPOTHESES,
+    arguments=("width",), covers=square_activation,
+)  # fmt: skip
+
 CLAIMS = (
-    Claim(
-        fidelity="exact",
+    _claim(
         problem=QuadraticTarget,
-        regime=Trained,
-        title="trained network, square activation",
         theorem="Theorem 3's minimum, for B of any sign",
         citations=("ghorbani2019limitations", "eckart1936"),
-        assumptions=_HYPOTHESES,
-        arguments=("width",),
         compute=at_width(quadratic),
         example=lambda d: (exponential_quantiles(d), Trained()),
-        covers=square_activation,
     ),
-    Claim(
-        fidelity="exact",
+    _claim(
         problem=GaussianMixture,
-        regime=Trained,
-        title="trained network, square activation",
         theorem="Theorem 6 with its O(1/d) terms kept",
         citations=("ghorbani2019limitations",),
-        assumptions=_HYPOTHESES,
-        arguments=("width",),
         compute=at_width(mixture),
         example=lambda d: (three_levels(d), Trained()),
-        covers=square_activation,
     ),
 )

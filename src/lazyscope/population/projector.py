@@ -6,6 +6,8 @@ in the orthogonal complement of the weights. Minimising over it is linear algebr
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from lazyscope import weights
@@ -94,44 +96,29 @@ def _rotation(problem: GaussianProblem, W: FloatArray) -> tuple[FloatArray, int]
 
 _HYPOTHESES = ("n = ∞: the population optimum over the displacement and the offset", "σ(u) = u² (+ constant)")
 
+_claim = partial(
+    Claim, fidelity="exact", regime=NeuralTangent, title="neural tangent, square activation",
+    citations=("ghorbani2019limitations",), assumptions=_HYPOTHESES, arguments=("width",), covers=square_activation,
+)  # fmt: skip
+
 CLAIMS = (
-    Claim(
-        fidelity="exact",
+    _claim(
         problem=QuadraticTarget,
-        regime=NeuralTangent,
-        title="neural tangent, square activation",
         theorem="Theorem 2, before its limit: ‖P⊥BP⊥‖²/‖B‖²",
-        citations=("ghorbani2019limitations",),
-        assumptions=_HYPOTHESES,
-        arguments=("width",),
         compute=at_width(quadratic),
         example=lambda d: (exponential_quantiles(d), NeuralTangent()),
-        covers=square_activation,
     ),
-    Claim(
-        fidelity="exact",
+    _claim(
         problem=GaussianMixture,
-        regime=NeuralTangent,
-        title="neural tangent, square activation",
         theorem="Theorem 5 with its O(1/d) terms kept",
         citations=("ghorbani2019limitations", "hestenes1952"),
-        assumptions=_HYPOTHESES,
-        arguments=("width",),
         compute=at_width(mixture),
         example=lambda d: (three_levels(d), NeuralTangent()),
-        covers=square_activation,
     ),
-    Claim(
-        fidelity="exact",
+    _claim(
         problem=MultiIndex,
-        regime=NeuralTangent,
-        title="neural tangent, square activation",
         theorem="Theorem 2, before its limit, for B ∝ uuᵀ",
-        citations=("ghorbani2019limitations",),
-        assumptions=_HYPOTHESES,
-        arguments=("width",),
         compute=at_width(few_directions),
         example=lambda d: (MultiIndex(d, "he2"), NeuralTangent()),
-        covers=square_activation,
     ),
 )
