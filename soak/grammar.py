@@ -316,7 +316,7 @@ def _fit(rng: Rng, written: Line, known: dict[str, click.Parameter]) -> None:
                 options.pop("--activation")
     if path[0] == "flow" and "--step-size" not in options:
         options.pop("--batch", None)
-    if path[0] == "flow" and "nn" not in options.get("--regime", "nn"):
+    if path[0] == "flow" and ("nn" not in options.get("--regime", "nn") or "--alpha" in options):
         options.pop("--second-layer", None)
     if path[0] == "flow" and "--step-size" in options:
         options["--regime"] = some(rng, "nt", "nn")

@@ -173,7 +173,7 @@ def test_reports_say_what_python_computes(draws, here):
         ((*FLOW, "--step-size", 0.01, "--regime", "nn", "--alpha", 2), "output scale"),
         ((*FLOW, "--regime", "bayes"), "--regime"),
         ((*FLOW, "--regime", "nn,nn"), "--regime"),
-        ((*FLOW, "--second-layer", "free"), "second_layer"),
+        ((*FLOW, "--second-layer", "free"), "--second-layer"),
         ((*FLOW, "--times", "0", "--plot"), "two positive times"),
         (("flow", "quadratic", "--d", 12, "--width", 0), "width"),
         (("flow", "quadratic", "--B", "missing.npy"), "no such file"),

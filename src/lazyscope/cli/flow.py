@@ -68,9 +68,12 @@ def _run(options: dict[str, Any]) -> None:
     owner = "lazyscope flow quadratic"
     wanted = output.Wanted.of(owner, options)
     regimes, times = _regimes(owner, options), _times(owner, options)
-    takes = ["batch"] * (options["step_size"] is not None) + ["second_layer"] * ("nn" in regimes)
-    words = {"batch": ", or add --step-size", "second_layer": ", or add nn to --regime"}
-    got = f"{','.join(regimes)}{' without --step-size' * (options['step_size'] is None)}"
+    plain = "nn" in regimes and options["alpha"] is None
+    takes = ["batch"] * (options["step_size"] is not None) + ["second_layer"] * plain
+    layer = ", or add nn to --regime" if "nn" not in regimes else ", or --alpha"
+    words = {"batch": ", or add --step-size", "second_layer": layer}
+    scaled = f" with --alpha {options['alpha']:g}" if options["alpha"] is not None else ""
+    got = f"{','.join(regimes)}{scaled}{' without --step-size' * (options['step_size'] is None)}"
     unused.refuse(owner, takes, words, got, words.__getitem__)
     if wanted.plot is not None:
         pictures.check_times(times)
@@ -153,6 +156,7 @@ _PARAMS: list[click.Parameter] = [
     click.Option(["--times"], default="0.1:1000:13log", show_default=True, help=f"t, ascending: {grammar.FINITE}."),
     click.Option(
         ["--second-layer"],
+        type=click.Choice(["trained", "fixed"]),
         default="trained",
         show_default=True,
         help="Of nn: trained from 0, or fixed to 1 as in Theorem 3.",

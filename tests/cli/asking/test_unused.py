@@ -30,6 +30,7 @@ IGNORED = [
     ("exact mixture --d 20 --regime bayes --activation tanh", "--activation", "Leave it out"),
     ("flow quadratic --d 4 --width 2 --batch 10", "--batch", "or add --step-size"),
     ("flow quadratic --d 4 --regime nt --second-layer fixed", "--second-layer", "or add nn to --regime"),
+    ("flow quadratic --d 4 --alpha 2 --regime nn --second-layer fixed", "--second-layer", "Leave it out, or --alpha"),
 ]
 
 

@@ -298,6 +298,9 @@ BAD = {
     "no regime": lambda: flow(TARGET, ls.Bayes(), width=2, times=[1.0]),
     "weights": lambda: flow(TARGET, ls.Trained(), width=2, times=[1.0], weights="usual"),
     "second layer": lambda: flow(TARGET, ls.Trained(), width=2, times=[1.0], second_layer="frozen"),
+    "second layer of an output scale": lambda: flow(
+        TARGET, ls.Trained(alpha=2.0), width=2, times=[1.0], second_layer="fixed"
+    ),
     "tolerance": lambda: flow(TARGET, ls.Trained(), width=2, times=[1.0], tolerance=0.0),
     "huge tolerance": lambda: flow(TARGET, ls.Trained(), width=2, times=[1.0], tolerance=1.0),
     "tolerance of a scaled network": lambda: flow(TARGET, ls.Trained(alpha=1.0), width=2, times=[1.0], tolerance=-1.0),

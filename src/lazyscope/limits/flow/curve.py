@@ -104,9 +104,16 @@ def flow(
         if not 1e-10 <= tolerance <= 0.1:
             raise InvalidParameter.of("flow", "tolerance", "lie between 1e-10 and 0.1", tolerance)
         if regime.alpha is not None:
-            if start is not None or weights != "drawn":
-                must = "be left out with an output scale: the flow is started from weights that are drawn"
-                raise InvalidParameter.of("flow", "start" if start is not None else "weights", must, "a value")
+            given = {
+                "start": start is not None,
+                "weights": weights != "drawn",
+                "second_layer": second_layer != "trained",
+            }
+            for name in (name for name, value in given.items() if value):
+                must = (
+                    "be left out with an output scale: its flow moves first layers alone, from weights that are drawn"
+                )
+                raise InvalidParameter.of("flow", name, must, "a value")
             with arithmetic("The flow"):
                 return _with_output_scale(problem, regime, moments, (width, seed, draw), tolerance)
         begin = beginning(problem, width, start, weights, second_layer, seed, draw, regime.init)
