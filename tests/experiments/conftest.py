@@ -74,11 +74,8 @@ TINY = {
     ),
     **dict.fromkeys(("fig1", "fig2", "fig-nondiagonal"), PANELS),
     "fig3": replace(PANELS, tangent=Dots((2, 20), 6, protocol=_TESTED), trained=Dots((2, 5), 6, protocol=_TESTED)),
-    "fig-activations": replace(  # with a kink, smooth without a prediction of NN, and odd
-        PANELS,
-        tangent=Dots((2, 20), 6, protocol=_TESTED_LESS),
-        trained=Dots((2, 5), 6, protocol=_TESTED_LESS),
-        only=("abs", "cos", "tanh"),
+    "fig-activations": replace(
+        PANELS, tangent=Dots((2, 20), 6, protocol=_TESTED_LESS), trained=Dots((2, 5), 6, protocol=_TESTED_LESS)
     ),
     "separation": SeparationPreset(
         "tiny",

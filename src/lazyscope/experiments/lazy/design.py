@@ -66,8 +66,7 @@ class PanelsPreset(Preset):
     """The size of a figure: dimension, and the dots of each regime.
 
     Crosses have `draws` draws at N/d in `ratios`, and at the widths of the dots. `widest` is N/d up to which `exact`
-    descends on networks other than σ = u², at N²d a step, from `restarts` starts. Of a figure with a panel for each
-    activation, `only` names those to compute; all of them where it is empty.
+    descends on networks other than σ = u², at N²d a step, from `restarts` starts.
     """
 
     d: int
@@ -78,7 +77,6 @@ class PanelsPreset(Preset):
     draws: int = 10
     widest: float = 4.5
     restarts: int = 1
-    only: tuple[str, ...] = ()
 
     @classmethod
     def paper(cls, cost: str, widths: tuple[int, ...] = (45, 225, 450, 4500)) -> PanelsPreset:

@@ -44,11 +44,10 @@ PRESETS = {
 
 
 def panels(preset: PanelsPreset) -> tuple[Panel, ...]:
-    """Return a panel an activation, of those in `only` where some are named."""
+    """Return a panel an activation."""
     target = QuadraticTarget.exponential(preset.d, seed=100)
     return tuple(
-        Panel(name, title(name), target, regimes(target, _of(preset, name), name, optimal=False))
-        for name in preset.only or STEP_SIZES
+        Panel(name, title(name), target, regimes(target, _of(preset, name), name, optimal=False)) for name in STEP_SIZES
     )
 
 
