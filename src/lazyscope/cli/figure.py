@@ -17,7 +17,7 @@ _OWNER = "lazyscope figure"
 @click.argument("name", required=False)
 @click.option(
     "--preset", metavar="quick|paper", default="quick", show_default=True,
-    help="quick: d ≤ 100, two or three minutes on two cores. paper: d = 450 and the paper's protocol, hours "
+    help="quick: d ≤ 100, minutes on two cores. paper: d = 450 and the paper's protocol, hours "
     "(--list tells how many) but for what the shipped reference runs have.",
 )  # fmt: skip
 @click.option("--width", help="Simulate at these N instead: numbers or ranges with commas, as in exact --width.")

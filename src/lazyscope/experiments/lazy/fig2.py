@@ -16,7 +16,7 @@ PRESETS = {
         fitted=Dots((10, 40, 100, 450, 1000), 10, samples=100_000),
         tangent=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.02))),
         trained=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.002, 0.005))),
-        cost="two minutes on two cores",
+        cost="four minutes on two cores",
     ),
     "paper": PanelsPreset.thrifty("about four hours, a third of it for NN at N = 4500", trained=(0.002,)),
 }

@@ -17,7 +17,7 @@ PRESETS = {
         fitted=Dots((6, 24, 60, 270, 600), 10, samples=100_000),
         tangent=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.01, 0.03, 0.1), test=50_000)),
         trained=Dots(_WIDTHS, 4, protocol=SGD(steps=20_000, batch=50, step_sizes=(0.01, 0.03), test=50_000)),
-        cost="two and a half minutes on two cores",
+        cost="seven minutes on two cores",
         restarts=2,
     ),
     "paper": PanelsPreset.thrifty("about four hours, half of it at N = 4500", trained=(0.01,), tangent=(0.03,)),
