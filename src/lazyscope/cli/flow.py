@@ -70,8 +70,8 @@ def _run(options: dict[str, Any]) -> None:
     regimes, times = _regimes(owner, options), _times(owner, options)
     plain = "nn" in regimes and options["alpha"] is None
     takes = ["batch"] * (options["step_size"] is not None) + ["second_layer"] * plain
-    layer = ", or add nn to --regime" if "nn" not in regimes else ", or --alpha"
-    words = {"batch": ", or add --step-size", "second_layer": layer}
+    without = ", or --alpha" if "nn" in regimes else ", or add nn to --regime"
+    words = {"batch": ", or add --step-size", "second_layer": without}
     scaled = f" with --alpha {options['alpha']:g}" if options["alpha"] is not None else ""
     got = f"{','.join(regimes)}{scaled}{' without --step-size' * (options['step_size'] is None)}"
     unused.refuse(owner, takes, words, got, words.__getitem__)
