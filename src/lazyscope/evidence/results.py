@@ -325,10 +325,13 @@ def _json(arguments: Mapping[str, Any]) -> str:
     return "{" + ", ".join(f'"{name}": {text}' for name, text in zip(arguments, texts, strict=True)) + "}"
 
 
+_ENCODER = json.JSONEncoder(allow_nan=False)  # `json.dumps` makes a new one at every call that is not its default
+
+
 def _text(value: Any) -> str:
     """Return JSON: at once where the value is a plain number, list or word, as it mostly is."""
     try:
-        return json.dumps(value, allow_nan=False)
+        return _ENCODER.encode(value)
     except (TypeError, ValueError):
         return json.dumps(jsonable(value))
 
