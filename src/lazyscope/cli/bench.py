@@ -30,5 +30,9 @@ def bench(names: tuple[str, ...], listing: bool) -> None:
             "The benchmarks must be there, and belong to a checkout of lazyscope; this one is installed without it. "
             "Run `make bench` in a checkout."
         )
-    wanted = ["--list"] if listing else [*names]
-    sys.exit(subprocess.run([sys.executable, "-m", "benchmarks", *wanted], cwd=checkout, check=False).returncode)
+    command = [sys.executable, "-m", "benchmarks"]
+    if listing:
+        done = subprocess.run([*command, "--list"], cwd=checkout, check=True, text=True, stdout=subprocess.PIPE)
+        click.echo(done.stdout, nl=False)
+        return
+    sys.exit(subprocess.run([*command, *names], cwd=checkout, check=False).returncode)
