@@ -115,8 +115,8 @@ async def crowded(tally: Tally, process: psutil.Process, address: str, rng: Rand
 
     await every_choice_once(site)
     await crowd(site, rng, filled)
-    await every_worker_once(site, process)
-    alone, before, known = process.memory_info().rss, memory(process), remembered(site)
+    before = await every_worker_once(site, process)
+    alone, known = process.memory_info().rss, remembered(site)
 
     def done() -> bool:
         return not whole or site.cancelled >= GOALS["cancelled"]
@@ -161,21 +161,28 @@ async def every_choice_once(site: web.Site) -> None:
                 web.judge_lines(site, name, query, await site.ask("GET", f"/api/limit/{name}?{query}"))
 
 
-async def every_worker_once(site: web.Site, process: psutil.Process) -> None:
-    """Let as many jobs run at once as there may be workers, so that all are there and have their code loaded."""
+async def every_worker_once(site: web.Site, process: psutil.Process) -> int:
+    """Let as many jobs run at once as there may be workers, and return the memory of all while they do.
+
+    All workers are there then, and have their code loaded. Later one of them may be gone, or may not be.
+    """
     state = {"d": 20, "rho_max": 1.0, "draws": 2}
     order = {"view": "quadratic", "state": state, "fidelities": ["exact", "simulate"]}
     await quiet(site, process)
     jobs = [web.strictly((await site.ask("POST", "/api/simulate", order))[1]) for _ in range(Bounds().workers)]
 
-    async def begun(job: dict[str, str]) -> None:
+    async def begun(job: dict[str, str]) -> asyncio.StreamWriter:
         reader, writer = await site.open()
         writer.write(site.request("GET", job["events"]))
         with contextlib.suppress(asyncio.IncompleteReadError):
             await asyncio.wait_for(reader.readuntil(b'"fidelity": "simulate"'), web.PATIENCE)
-        writer.close()  # which cancels it
+        return writer
 
-    await asyncio.gather(*map(begun, jobs))
+    readers = await asyncio.gather(*map(begun, jobs))
+    total = memory(process)
+    for writer in readers:
+        writer.close()  # which cancels the job
+    return total
 
 
 async def quiet(site: web.Site, process: psutil.Process) -> None:
