@@ -42,6 +42,7 @@ BENCHMARKS: dict[str, Benchmark] = {
         estimators.tangent_products,
         estimators.network_tangent_products,
         estimators.two_layer_regressor,
+        estimators.estimators_against_peers,
         estimators.random_features_regressor,
         simulate.one_sample_a_step,
         core.exact_nt_against_sgd,

@@ -9,12 +9,18 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Bound, Figure, footprint, interleaved
-from lazyscope.estimators import RandomFeatureMap, RandomFeaturesRegressor, TwoLayerRegressor
+from lazyscope.estimators import (
+    NeuralTangentRegressor,
+    RandomFeatureMap,
+    RandomFeaturesRegressor,
+    TwoLayerRegressor,
+)
 
 RIDGES = np.geomspace(1e-6, 1e1, 50)
 RIDGE_CV = Bound(1.0, at_least=True)
 GRID_SEARCH = Bound(5.0, at_least=True)
 PER_EPOCH = Bound(2.0, at_least=True)
+WHOLE_FIT = Bound(1.0, at_least=True)
 PRODUCT_TIME, PRODUCT_MEMORY = Bound(1.0, at_least=True), Bound(0.1)
 FOLDS = 5
 
@@ -90,6 +96,52 @@ def two_layer_regressor(repeats: int = 3, epochs: int = 10) -> Iterable[Figure]:
             what, seconds["ours"] / epochs, seconds["theirs"] / epochs, "MLPRegressor", PER_EPOCH,
             note=f"R² on fresh samples after {3 * epochs} epochs: {scores['ours']:.4f} against {scores['theirs']:.4f}",
             extra={"r2": scores["ours"], "r2 of MLPRegressor": scores["theirs"]},
+        )  # fmt: skip
+
+
+def estimators_against_peers(repeats: int = 3, n: int = 1000, N: int = 200) -> Iterable[Figure]:
+    """A fit with all its choices, n = 1,000 rows of Friedman's first function: against scikit-learn's of that kind."""
+    from sklearn.datasets import make_friedman1
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.kernel_approximation import Nystroem
+    from sklearn.kernel_ridge import KernelRidge
+    from sklearn.linear_model import RidgeCV
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.neural_network import MLPRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y = make_friedman1(n + 2000, noise=1.0, random_state=1)
+    X = StandardScaler().fit(X[:n]).transform(X)
+    gamma = list(np.array([0.1, 0.3, 1.0]) / X.shape[1])
+    features = make_pipeline(Nystroem(n_components=N, random_state=0), RidgeCV(np.geomspace(1e-4, 1e2, 25)))
+    kernel = {"alpha": np.geomspace(1e-3, 1.0, 4), "gamma": gamma}
+    pairs = {
+        "Nystroem + RidgeCV, kernel width by cross-validation": (
+            RandomFeaturesRegressor(N, "auto", random_state=0),
+            GridSearchCV(features, {"nystroem__gamma": gamma}, cv=3),
+        ),
+        "KernelRidge, ridge and width by cross-validation": (
+            NeuralTangentRegressor(N, "auto", random_state=0),
+            GridSearchCV(KernelRidge(kernel="rbf"), kernel, cv=3),
+        ),
+        "MLPRegressor": (
+            TwoLayerRegressor(N, random_state=0),
+            MLPRegressor(hidden_layer_sizes=(N,), random_state=0),
+        ),
+    }
+    for against, (ours, peer) in pairs.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            seconds = interleaved(
+                {"ours": lambda ours=ours: ours.fit(X[:n], y[:n]), "theirs": lambda peer=peer: peer.fit(X[:n], y[:n])},
+                repeats,
+            )
+        scores = [model.score(X[n:], y[n:]) for model in (ours, peer)]
+        yield Figure(
+            f"{type(ours).__name__}, a fit, n = {n}, N = {N}", seconds["ours"], seconds["theirs"], against, WHOLE_FIT,
+            note=f"R² on fresh samples: {scores[0]:.4f} against {scores[1]:.4f}",
+            extra={"r2": scores[0], "r2 of the peer": scores[1]},
         )  # fmt: skip
 
 

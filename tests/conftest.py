@@ -55,6 +55,12 @@ def together(nodeid):
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config):
+    """Have a worker more than there are cores: tests of servers, kills and clusters wait for other processes."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """Give tests that belong `together` to one worker (xdist's own groups are lost on pytest 9.2)."""
     from xdist.scheduler import LoadScopeScheduling

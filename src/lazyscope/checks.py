@@ -154,6 +154,9 @@ def arithmetic(what: str) -> Iterator[None]:
         ) from error
 
 
+_ALWAYS_FITS = 2.0**20  # bytes: to ask the operating system takes longer than to fill them
+
+
 def available_memory() -> int:
     """Bytes that can be allocated now without swapping, as the operating system estimates them."""
     try:
@@ -173,6 +176,8 @@ def fits_in_memory(size: float, what: str, advice: str) -> None:
     Traceback (most recent call last):
     lazyscope.errors.TooLarge: The N×N kernel matrix at N = 10⁹ needs about 8e+09 GB, ...
     """
+    if size < _ALWAYS_FITS:
+        return
     available = available_memory()
     if size > available:
         need, have = f"{size / 1e9:,.3g} GB", f"{available / 1e9:,.3g} GB"

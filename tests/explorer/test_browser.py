@@ -95,7 +95,8 @@ def test_exact_dots_arrive_and_lie_on_the_lines(page):
         if x == 0.5:
             expected = ls.exact(target, regime, width=100, draws=1 if row["name"] == "NN" else 4)
             assert y == pytest.approx(float(expected.risk), rel=1e-9)
-    assert "Left out" in page.tab.inner_text("#notes")  # networks are not trained at this size while one waits
+    # networks are not trained at this size while one waits; notes are written when the page has rested for a moment
+    page.until(lambda: "Left out" in page.tab.inner_text("#notes"))
 
 
 def test_simulated_dots_arrive_and_lie_on_the_lines(page):

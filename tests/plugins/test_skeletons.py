@@ -44,7 +44,8 @@ def package(tmp_path_factory):
 def python(package, *arguments, folder=None):
     """Run Python with the package installed; return what it printed."""
     path = os.pathsep.join([str(package), str(SOURCE)])
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100"}
+    own = {"PYTHONPATH": path, "PYTHONIOENCODING": "utf-8", "COLUMNS": "100", "PYTEST_ADDOPTS": ""}
+    environment = {**os.environ, **own}
     done = subprocess.run(
         [sys.executable, *arguments], cwd=folder or package, env=environment, capture_output=True, text=True,
         encoding="utf-8", check=False,

@@ -72,7 +72,7 @@ def test_a_cluster_gives_the_same_bytes(here, tiny):
 
     sweep.run(tiny, "one.sqlite", workers=1)
     patience = dask.config.set({"distributed.scheduler.allowed-failures": 0})
-    with patience, LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster:
+    with patience, LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0") as cluster:
         address = cluster.scheduler_address.removeprefix("tcp://")
         assert sweep.run(tiny, "two.sqlite", backend="dask", address=address).computed == 36
         assert exported("one.sqlite") == exported("two.sqlite")
@@ -92,7 +92,7 @@ async def lost(future, raiseit=True):
 
 if __name__ == "__main__":
     plan = sweep.Plan.grid("a", [ls.QuadraticTarget([2.0, 1.0])], [ls.Trained()], widths=[1])
-    with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address="127.0.0.1:0") as cluster:
         client.Future._result = lost
         try:
             sweep.run(plan, "a.sqlite", backend="dask", address=cluster.scheduler_address.removeprefix("tcp://"))

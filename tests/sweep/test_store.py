@@ -80,6 +80,13 @@ def damaged_store(path):
     path.write_bytes(data)
 
 
+def misnamed_store(path):
+    """SQLite names the table that is spoilt in a message that is no text then."""
+    filled(path)
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"tablefailuresfailures", b"table\xf3ailures\xf3ailures"))
+
+
 def newer_store(path):
     filled(path)
     with sqlite3.connect(path) as db:
@@ -96,9 +103,10 @@ def newer_store(path):
         (lambda path: path.write_bytes(b""), "an empty file"),
         (lambda path: path.mkdir(), "folder"),
         (damaged_store, "damaged"),
+        (misnamed_store, "damaged"),
         (newer_store, "layout 99"),
     ],
-    ids=["foreign", "text", "junk", "empty", "folder", "damaged", "newer"],
+    ids=["foreign", "text", "junk", "empty", "folder", "damaged", "misnamed", "newer"],
 )
 def test_what_is_no_store_is_refused_and_left_as_it_is(here, snapshot, make, told):
     path = here / "a.sqlite"

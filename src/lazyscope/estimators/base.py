@@ -97,7 +97,7 @@ class FirstLayer:
 
 
 DIRECTIONS = ("random", "rows")
-CHOICES = (("relu", 1.0, 0.3), ("erf", 0.5, 1.0), ("erf", 0.25, 1.0))
+CHOICES = (("relu", 1.0, 0.3), ("erf", 0.5, 1.0), ("erf", 0.25, 1.0), ("erf", 0.125, 1.0))
 """σ, the scale in units of 1/√E‖x‖², and the bias, of which activation="auto" takes the best, in either kind of
 directions: one σ that is rough, and one that is smooth, over more or less of its range."""
 _FEW_ROWS = 2000  # up to which left-out samples are counted one by one

@@ -81,14 +81,17 @@ def missed(K: FloatArray, Y: FloatArray, shift: float, constant: bool) -> float:
     >>> missed(K, np.array([[1.0], [1.0], [-1.0]]), 0.1, False)  # nobody is like the third
     0.3333333333333333
     """
-    from scipy.linalg import cholesky, solve_triangular
+    from scipy.linalg.lapack import dpotrf, dtrtri
 
     n = len(K)
     Z, s = Y, max(shift, 1e-12 * float(np.trace(K)))
     if constant:
         Z, means = Y - Y.mean(axis=0), K.mean(axis=0)
         K = K - means - means[:, None] + means.mean()
-    root = solve_triangular(cholesky(K + s * np.eye(n), lower=True), np.eye(n), lower=True)
+    factor, failed = dpotrf(K + s * np.eye(n), lower=1, clean=1)
+    if failed:  # so small a shift that rounding hides it: such a fit is taken for no good
+        return 1.0
+    root = dtrtri(factor, lower=1)[0]  # 2n³/3 flops with those of the factor
     left_over = s * (root.T @ (root @ Z))
     kept = s * np.sum(root * root, axis=0) - float(constant) / n
     F = Y - left_over / np.maximum(kept, 1e-12)[:, None]

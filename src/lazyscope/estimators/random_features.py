@@ -31,7 +31,7 @@ class RandomFeaturesRegressor(TargetsMixin, SecondLayer):
     activation : str, callable or Activation
         σ; names as in `lazyscope.activation_names`. "auto" fits relu, and erf over more and over less of its range
         (`scale` and `bias` go with them), with either kind of `directions`, and keeps the one of lowest GCV (for
-        classes, that puts the fewest left-out samples into the wrong one), `activation_` and `directions_`: six fits
+        classes, that puts the fewest left-out samples into the wrong one), `activation_` and `directions_`: eight fits
         for one, on at most 1,000 samples (600 for the tangent model) or three a neuron.
     ridge : "auto", float or sequence of float
         λ, or candidates from which GCV picks without refitting, degrees of freedom counted 1 + 4/√n times; "auto" is 50

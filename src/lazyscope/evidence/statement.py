@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 # Modules with a STATEMENTS tuple, in the order of the papers. Adding one to them lists it in `lazyscope claims`.
@@ -52,6 +53,16 @@ class Statement:
         """
         figure = f"lazyscope figure {self.figure}" if self.figure else ""
         return ", ".join(filter(None, (f"lazyscope.{self.function}" if self.function else "", figure)))
+
+
+def stated(figure: str, citation: str, says: Mapping[str, str]) -> tuple[Statement, ...]:
+    """Return what a paper says, number by number, and one figure shows: the function of its name measures it.
+
+    >>> stated("higher-order", "bai2020beyond", {"§6.1": "one piece is left"})[0].places
+    'lazyscope.higher_order, lazyscope figure higher-order'
+    """
+    function = figure.replace("-", "_")
+    return tuple(Statement(number, words, (citation,), function, figure) for number, words in says.items())
 
 
 def statements() -> tuple[Statement, ...]:

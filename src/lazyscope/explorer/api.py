@@ -42,8 +42,9 @@ from lazyscope.explorer.stream import EventStream
 from lazyscope.explorer.tables.process import Reader
 from lazyscope.explorer.tables.shelf import PATTERN, SHELF, here
 from lazyscope.explorer.views import VIEWS
-from lazyscope.explorer.views.base import Drawn, State, View
+from lazyscope.explorer.views.base import Drawn, View
 from lazyscope.explorer.views.calls import Plan
+from lazyscope.explorer.views.controls import State
 from lazyscope.explorer.views.lazy import LEVELS
 from lazyscope.lenses.data.table import EXAMPLES
 

@@ -12,7 +12,8 @@ h1 { font-size: 1.5rem; margin-bottom: .2rem } h2 { font-size: 1.1rem; margin-to
 p.verdict { font-size: 1.2rem; border-left: .3rem solid #D55E00; padding: .4rem 0 .4rem 1rem; }
 table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums }
 table { display: block; overflow-x: auto }
-th, td { padding: .2rem .9rem .2rem 0; text-align: right } th:first-child, td:first-child { text-align: left }
+th, td { padding: .2rem .9rem .2rem 0; text-align: right; white-space: nowrap }
+th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 11rem }
 thead th { border-bottom: 1px solid #999; font-weight: 600 } p.small, li, footer { color: #555; font-size: .92rem }
 figure { margin: 1rem 0 } svg { max-width: 100%; height: auto }
 """

@@ -72,8 +72,9 @@ def _quadratic(lens: DataLens) -> list[str]:
         parts.append(page.figure(pictures.svg(pictures.spectrum(lens), "spectrum"), "Eigenvalues of B, by size"))
     if lens.forecast:
         said = (
-            "What theory gives for this linear and quadratic part, Gaussian inputs and infinitely many samples: "
-            "random features and the tangent model with relu, the trained network with the square."
+            "Within reach: what theory gives for this linear and quadratic part, "
+            "Gaussian inputs and infinitely many samples: random features and the tangent model with relu, "
+            "the trained network with the square."
         )
         parts.append(page.figure(pictures.svg(pictures.forecasts(lens), "forecast"), said))
     return parts

@@ -27,9 +27,19 @@ def threads_for(multiplications: int) -> AbstractContextManager[object]:
     """Keep small products on one thread: to wake a second costs more than it saves, and ten times so if it is busy."""
     if multiplications > _SMALL:
         return nullcontext()
-    from threadpoolctl import threadpool_limits
+    return cast("AbstractContextManager[object]", _pools().limit(limits=1, user_api="blas"))
 
-    return cast("AbstractContextManager[object]", threadpool_limits(1, user_api="blas"))
+
+@cache
+def _pools() -> Any:
+    """Return the pools of threads of NumPy's and SciPy's BLAS; to look for them takes milliseconds, so it is done once.
+
+    SciPy's is loaded first: a library that comes later would not be found.
+    """
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def gemm(

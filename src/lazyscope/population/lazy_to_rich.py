@@ -20,6 +20,7 @@ from lazyscope.numerics import matrices
 from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import NeuralTangent, Trained
 
+_TANGENT = NeuralTangent()  # whose weights the network starts from
 _ROUNDING = 1e-6  # of ‖B‖: what the rounding of B + αK₀ may hide
 
 
@@ -33,7 +34,7 @@ def risk(problem: QuadraticTarget, regime: Trained, width: int, rng: np.random.G
     """
     assert regime.alpha is not None
     k = matrices.unit_of(problem.B) or 0  # B and α in the units of B: squares neither over- nor underflow
-    W = regime.init * weights.draw(problem, NeuralTangent(), width, rng)
+    W = regime.init * weights.draw(problem, _TANGENT, width, rng)
     B = matrices.dense(np.ldexp(problem.B, -k)) / np.sqrt(problem.d)
     values = np.linalg.eigvalsh(B + (np.ldexp(regime.alpha, -k) / width) * (W.T @ W))
     energy = float(np.sum(B**2))

@@ -129,6 +129,8 @@ def told(file: Path) -> Iterator[None]:
     """Say in one line what SQLite has against the file, and what that means for what is in it."""
     try:
         yield
+    except UnicodeDecodeError as error:  # SQLite names what is spoilt in a message that is no text itself
+        raise damaged(file, "a name in it is no text") from error
     except sqlite3.DatabaseError as error:
         if not isinstance(error, sqlite3.OperationalError) or _code(error) is None:  # None: text that is none
             raise damaged(file, " ".join(str(error).split())) from error

@@ -14,7 +14,7 @@ def test_drawn_spectra_meet_the_theory(tiny):
 def test_a_spectrum_without_its_linear_part_is_found_out(tiny, sizes, monkeypatch):
     """Planted fault: Marchenko and Pastur with the whole variance, for features that are partly linear."""
     right, preset = feature_matrix.density, sizes["kernel-spectrum"]
-    rows = [draw.compute() for draw in preset.trials]
+    rows = [draw.compute() for draw in kernel_spectrum.work(preset)]
     monkeypatch.setattr(
         feature_matrix, "density", lambda x, b1, b_star, psi1, psi2: right(x, 0.0, np.hypot(b1, b_star), psi1, psi2)
     )

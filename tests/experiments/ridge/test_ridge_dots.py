@@ -8,7 +8,8 @@ import pytest
 import lazyscope as ls
 from lazyscope.experiments import load
 from lazyscope.experiments.frame.dots import held
-from lazyscope.experiments.ridge.ridge_dots import RidgeSetting, spectral_target
+from lazyscope.experiments.ridge.ridge_dots import RidgeSetting
+from lazyscope.limits.spectral.linear_features import spectral_target
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
 

@@ -6,8 +6,8 @@ import pytest
 import lazyscope as ls
 from lazyscope.experiments import load
 from lazyscope.experiments.sizes import bridge
-from lazyscope.experiments.sizes.degrees import steps
 from lazyscope.experiments.sizes.scaling_laws import ScalingDraw, path, risks
+from lazyscope.limits.spectral.harmonic import steps
 from lazyscope.limits.spectral.power_laws import PowerLaw
 
 BAD = {"degrees": "Theory and simulation differ", "scaling-laws": "Scaling laws do NOT hold", "bridge": "NOT reached"}
@@ -44,7 +44,7 @@ def test_lines_close_in_on_the_steps(tiny):
     for panel in tiny("degrees").panels.values():
         tread = panel.sel(kappa=[1.5, 2.5], method="nearest")
         assert np.all(np.diff(np.abs(tread.line - tread.steps).mean("kappa").values) < 0.0)
-    assert steps(np.array([1.0, 1.0001])).round(3).tolist() == [1.0, 0.667]
+    assert steps((0.0, 1 / 3, 1 / 3, 1 / 3), np.array([1.0, 1.0001])).round(3).tolist() == [1.0, 0.667]
 
 
 def test_a_grouped_power_law_is_the_power_law():

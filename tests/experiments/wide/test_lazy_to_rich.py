@@ -205,3 +205,9 @@ def test_from_lazy_to_rich(tiny):
     assert "the closed form at α = 3" in experiment.verdict(moved(panels, "alpha", end=1.5 * one.end))[-1]
     assert "the end at NT" in experiment.verdict(moved(panels, "alpha", tangent=2.0 * one.tangent))[-1]
     assert "the exponent of drift" in experiment.verdict(moved(panels, "alpha", exponent=0.5 * one.exponent))[-1]
+
+
+def test_a_run_that_overflows_between_two_looks_ends_in_one_error():
+    protocol = ls.SGD(steps=300, batch=100, step_sizes=(0.1,), decay=())
+    with pytest.raises(ls.NotConverged, match="SGD diverged at α = 2"):  # and no warning, which would be an error here
+        lazy_to_rich(ls.QuadraticTarget([1.0]), width=1, alpha=[2.0], init=1.31, protocol=protocol)

@@ -1,6 +1,7 @@
 """What views add to the library: remembered constants, grids, Python that is what runs."""
 
 import json
+import re
 import shlex
 
 import numpy as np
@@ -134,3 +135,29 @@ def test_dots_of_a_finite_d_say_how_they_lie_beside_lines(view, words):
     state = VIEWS[view].state()
     about, message = VIEWS[view].plan(state, "simulate").notes[0]
     assert about == f"d = {state.d}" and words in message
+
+
+@pytest.mark.parametrize("view", ["quadratic", "mixture"])
+def test_the_note_on_exact_dots_says_how_far_off_they_are(view):
+    """The range that it names holds the dots within four of their standard errors."""
+    state = VIEWS[view].state(d=40, draws=10)
+    plan = VIEWS[view].plan(state, "exact")
+    about, message = plan.notes[0]
+    assert about == "d = 40"
+    said = {name: [float(end.replace("−", "-")) for end in ends] for name, *ends in _ranges(message)}
+    lines = {line["name"]: (line["x"], line["y"]) for line in VIEWS[view].lines(state)["lines"]}
+    for task in plan.tasks:
+        result = task.call.run()
+        (y,), error = task.call.values(result, "risk")
+        x, stderr = float(result.width.item()) / 40, 0.0 if error is None else float(np.nan_to_num(error).item())
+        off, room = y - np.interp(x, *lines[task.name]), 4.0 * stderr + 1e-3
+        ends = said.get(task.name, [0.0])
+        assert min(0.0, *ends) - room <= off <= max(0.0, *ends) + room, (task.name, x, off, stderr, message)
+    assert "RF" in said
+
+
+def _ranges(message):
+    """Return (regime, ends …) of a note: `RF by −0.035 to +0.001`, `NT by up to +0.010`."""
+    signed = r"[+−]\d\.\d+"
+    for name, one, other in re.findall(rf"(RF|NT|NN) by (?:up to )?({signed})(?: to ({signed}))?", message):
+        yield (name, one, other) if other else (name, one)

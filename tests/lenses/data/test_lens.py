@@ -149,8 +149,9 @@ def test_what_some_rows_show_is_said_of_all_only_where_it_can_be_expected_to_las
     """From 50 to 200 rows and on to 1,600 is as if the change happened 1.5 times more: log 8 = 1.5 log 4."""
     grows = some_rows({"RF": 0.8, "NT": 0.6, "NN": 0.5}, {"RF": 0.6, "NT": 0.5, "NN": 0.3})
     said = verdict.sentence(grows, 100)
-    assert said.startswith("Training features lowers the error by 40% ± 0.3 at width 100")
-    assert said.endswith("This is on 200 of 1,600 training rows, as many as 20 s allow; about 3m would allow all.")
+    some = "On 200 of 1,600 training rows, as many as 20 s allow, "
+    assert said.startswith(f"{some}training features lowers the error by 40% ± 0.3 at width 100")
+    assert said.endswith(" On all rows its sign can be expected, not its size; about 3m would allow all.")
     # log(0.5/0.4) = 0.22 after log(0.9/0.6) = 0.41: below zero at 1,600 rows
     turns = some_rows({"RF": 0.6, "NT": 0.8, "NN": 0.9}, {"RF": 0.4, "NT": 0.5, "NN": 0.5})
     assert "25% ± 0.2 higher than that of random features" in verdict.sentence(turns, 100)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from lazyscope.lenses.forecast import curve, extrapolate, pool
+from lazyscope.lenses.forecast.chance import ends
 from lazyscope.lenses.forecast.curve import Functions
 from lazyscope.lenses.forecast.misfit import misfit
 from lazyscope.limits.spectral.equivalent import Spectrum, risks
@@ -135,6 +136,46 @@ def test_noise_that_is_seen_ends_the_fall():
         copies = exact + np.concatenate([np.zeros((1, 24)), 1e-3 * rng.standard_normal((20, 24))])
         mean, spread = extrapolate._averaged(x, copies[:, None], below)
         assert abs(mean[0, 0, 0] - expected) < 3.0 * spread[0, 0] + 0.1
+
+
+def test_chance_is_the_covariance_of_many_targets_of_noise():
+    """The second route: 4,000 targets of pure noise on one pool, whatever their law."""
+    rng = np.random.default_rng(0)
+    K, _ = gaussian(150, 3)
+    for Y in (rng.standard_normal((150, 4000)), rng.choice([-1.0, 1.0], (150, 4000))):
+        table = pool.pool(K.copy(), Y)
+        nodes = [int(np.argmin(np.abs(table.df1 - df1))) for df1 in (2.0, 10.0, 30.0, 75.0)]
+        seen = np.log(table.G[0][:, nodes] / table.G[0][:, -1:])
+        told = table.chance[np.ix_(nodes, nodes)]
+        assert np.allclose(np.cov(seen.T) / told, 1.0, atol=0.15)  # a variance is known to √(2/4000), log adds 5 %
+
+
+def test_noise_learns_nothing_and_a_signal_is_seen_to_end():
+    """Sixteen targets of noise; one of four linear directions, learnt with df₁ = 5; one that goes on for ever."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((300, 4))
+    K = X @ X.T + 1.0 + np.exp(-0.5 * np.sum((X[:, None] - X) ** 2, axis=-1))
+    linear = X @ np.ones((4, 16)) / 2.0 + 0.5 * rng.standard_normal((300, 16))
+    table = pool.pool(K, np.hstack([rng.standard_normal((300, 16)), linear]))
+    first = int(np.argmax(table.df1 < 150.0))
+    nodes, weights = ends(table, first)
+    nothing, never = weights[0, :, 0], weights[0, :, -1]
+    assert np.allclose(weights.sum(axis=-1), 1.0) and nodes[-1] == first and np.all(np.diff(table.df1[nodes]) > 0.0)
+    assert np.mean(nothing[:16]) > 0.5 and np.max(nothing[16:]) < 1e-6  # beforehand: ½
+    assert np.mean(never[16:]) < 0.25  # beforehand: ¼
+    K, Y = gaussian(300, 4, targets=16)
+    table = pool.pool(K, Y)
+    _, weights = ends(table, int(np.argmax(table.df1 < 150.0)))
+    assert np.median(weights[0, :, -1]) > 0.9
+
+
+def test_equal_eigenvalues_leave_nothing_to_chance():
+    y = np.random.default_rng(2).standard_normal((100, 1))
+    table = pool.pool(np.eye(100), y)
+    assert np.allclose(table.chance, 0.0, atol=1e-15)
+    functions = extrapolate.continued(table, 400.0)
+    found, _ = functions.errors(Functions.of(table), np.array(400.0), np.array(np.inf), np.array([1.0, 100.0]))
+    assert np.all(np.isfinite(found.risk)) and np.all(found.risk[0] >= 0.99 * np.mean(y**2))
 
 
 def test_a_kernel_that_is_not_positive_is_refused():

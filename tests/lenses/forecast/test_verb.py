@@ -143,6 +143,16 @@ def test_copies_of_rows_teach_nothing(digits):
     assert float(once.risk) == pytest.approx(float(doubled.risk), rel=1e-6)
 
 
+def test_a_category_that_fixes_the_target_repeats_by_nature_and_is_learnt():
+    """Twelve categories, a number for each: 12 rows differ, and a new row is known as soon as its category is."""
+    kind = np.random.default_rng(8).integers(12, size=200)
+    X, y = np.eye(12)[kind], np.random.default_rng(9).standard_normal(12)[kind]
+    found = ls.forecast(X, y, RELU, samples=[12, 150], ridge=1e-6, intercept=True)
+    assert found.notes == "" and float(found.share[1]) < 1e-3 < float(found.share[0])
+    doubled = ls.forecast(np.tile(X, (2, 1)), np.tile(y + GOOD[0, 0] * np.arange(200), 2), RELU, samples=50, ridge=1.0)
+    assert "200 rows that are copies" in doubled.notes  # a target that its column does not fix tells copies
+
+
 def test_a_constant_column_and_low_rank_are_no_trouble():
     rng = np.random.default_rng(5)
     X = np.column_stack([rng.standard_normal((100, 2)), np.ones(100)])

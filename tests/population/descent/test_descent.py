@@ -6,18 +6,10 @@ import pytest
 import lazyscope as ls
 from lazyscope import weights
 from lazyscope.population import descent, random_features
+from lazyscope.population.descent.linear import TangentDescent
 
 TARGET = ls.QuadraticTarget.exponential(20, seed=100)
 MIXTURE = ls.GaussianMixture.three_level(20, seed=0)
-
-
-@pytest.mark.parametrize("N", [5, 20, 60])
-def test_the_tangent_model_follows_its_flow(N):
-    """Second route: the closed form for σ = u². Steps of ε differ from the flow by ε·rate, here a thousandth."""
-    times = np.array([0.5, 5.0, 50.0])
-    plans = [[(round(t / 1e-4), 1e-4)] for t in times]
-    found = descent.tangent_risks(TARGET, ls.NeuralTangent(), N, weights.generator(0, 0, N), plans)
-    assert found == pytest.approx(ls.flow(TARGET, ls.NeuralTangent(), width=N, times=times).risk.values, abs=2e-4)
 
 
 def test_the_square_has_two_routes():
@@ -46,7 +38,7 @@ def test_sgd_with_large_batches_is_descent(problem, regime):
     end = ls.simulate(problem, regime, width=N, protocol=protocol)
     rng = weights.generator(0, 0, N)
     if isinstance(regime, ls.NeuralTangent):
-        (still,) = descent.tangent_risks(problem, regime, N, rng, [[(300, 0.02)]])
+        still = TangentDescent.of(problem, regime, N, rng).risk([(300, 0.02)])
     else:
         (still,) = descent.network_risks(problem, regime, N, rng, [6.0])
     # the risk of other activations is that of 20,000 samples: a standard error of √(2/20,000), 1 %

@@ -15,8 +15,8 @@ import numpy as np
 
 from lazyscope.activations import Activation
 from lazyscope.estimators.base import Array
-from lazyscope.numerics.adam import EPSILON, adam, corrected
 from lazyscope.numerics.compiled import compiled
+from lazyscope.numerics.steps import EPSILON, adam, corrected
 
 Kind = Literal["square", "logistic"]
 

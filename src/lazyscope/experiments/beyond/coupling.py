@@ -10,7 +10,7 @@ vanish; W⋆ another. Bounds are bounds: the last three are even in Σ, and what
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,10 @@ import numpy as np
 from lazyscope.activations import Activation, as_activation
 from lazyscope.activations.derivatives import require_smooth
 from lazyscope.checks import FloatArray, whole_number
-from lazyscope.evidence.statement import Statement
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import against_declared, canvas
-from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.evidence.statement import stated
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.drawing import against_declared
+from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, table
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.taylor.model import TaylorModel
@@ -33,9 +31,7 @@ from lazyscope.training.taylor.signs import random_signs
 from lazyscope.weights import generator
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 QUANTITIES = {
     "linear_plain": "f^L without signs (§3)",
@@ -159,7 +155,7 @@ def coupling(
     loss: str = "logistic",
     draws: int = 4,
     seed: int = 0,
-) -> xr.Dataset:
+) -> Dataset:
     """Measure how the network couples with its quadratic model, with fitted exponents beside the lemmas'.
 
     Parameters
@@ -193,10 +189,8 @@ def coupling(
     return assemble(plan, computed(plan))
 
 
-def assemble(plan: Sequence[CouplingDraw], rows: Sequence[dict[str, Any]]) -> xr.Dataset:
+def assemble(plan: Sequence[CouplingDraw], rows: Sequence[dict[str, Any]]) -> Dataset:
     """Return the report from draws that differ in width and number alone."""
-    import xarray as xr
-
     widths = list(dict.fromkeys(draw.width for draw in plan))
     names = list(QUANTITIES)
     sizes = np.array([table(plan, rows, name) for name in names])  # (quantity, width, draw)
@@ -207,7 +201,7 @@ def assemble(plan: Sequence[CouplingDraw], rows: Sequence[dict[str, Any]]) -> xr
     mean[roots] = np.sqrt(squares)
     error[roots] = spreads / (2.0 * mean[roots])
     first = plan[0]
-    return xr.Dataset(
+    return dataset(
         {
             "size": (("quantity", "width"), mean),
             "stderr": (("quantity", "width"), error),
@@ -219,10 +213,7 @@ def assemble(plan: Sequence[CouplingDraw], rows: Sequence[dict[str, Any]]) -> xr
         {
             **provenance("coupling", "Lemmas 10–14", "bai2020beyond", first.seed),
             "activation": as_activation(first.activation).name,
-            "loss": first.loss,
-            "d": first.d,
-            "samples": first.samples,
-            "signs": first.signs,
+            **attributes(first, "loss", "d", "samples", "signs"),
             "draws": sizes.shape[-1],
             "seed": first.seed,
         },
@@ -257,13 +248,13 @@ def work(preset: CouplingPreset) -> list[CouplingDraw]:
     ]
 
 
-def data(preset: CouplingPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: CouplingPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return sizes and fitted exponents, a panel each for pieces and for risks."""
     whole = assemble(work(preset), rows)
     return {panel: whole.sel(quantity=list(shown)) for panel, shown in _PANELS.items()}
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw both panels: dots with standard errors, the lemmas' slopes dashed through the first dot."""
     with canvas(10.4, 4.4) as figure:
         left, right = figure.subplots(1, 2)
@@ -283,13 +274,13 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _series(axes: Axes, panel: xr.Dataset, name: str, colour: str, marker: str) -> None:
+def _series(axes: Axes, panel: Dataset, name: str, colour: str, marker: str) -> None:
     sizes = (panel.width, panel["size"], panel.stderr)
     at_most = "≤ " if str(panel.quantity.values) in _BOUNDS else ""
     against_declared(axes, sizes, float(panel.exponent), float(panel.bound), name, at_most, color=colour, marker=marker)
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return a table of exponents, and whether each is the declared one, or below it where the lemma is a bound."""
     lines = [f"{'quantity':<42}{'exponent':>16}{'declared':>10}"]
     wrong = []
@@ -312,15 +303,14 @@ EXPERIMENT = Experiment(
     "coupling", _TITLE, PRESETS, work, data, plot, verdict, place=31, report=coupling, faults=_FAULTS
 )
 
-_SOURCE = ("bai2020beyond",)
-STATEMENTS = (
-    Statement("Lemma 10", "f^Q is O(1) at ‖w_r‖ = m^−¼", _SOURCE, "coupling", figure="coupling"),
-    Statement(
-        "Lemma 11", "under random signs f^L and what follows f^Q are O(m^−¼)", _SOURCE, "coupling", figure="coupling"
-    ),
-    Statement(
-        "Lemma 12", "the randomised risk and that of f^Q differ by O(m^−¼)", _SOURCE, "coupling", figure="coupling"
-    ),
-    Statement("Lemma 13", "so do their directional gradients", _SOURCE, "coupling", figure="coupling"),
-    Statement("Lemma 14", "so do their Hessians along W⋆Σ′", _SOURCE, "coupling", figure="coupling"),
+STATEMENTS = stated(
+    "coupling",
+    "bai2020beyond",
+    {
+        "Lemma 10": "f^Q is O(1) at ‖w_r‖ = m^−¼",
+        "Lemma 11": "under random signs f^L and what follows f^Q are O(m^−¼)",
+        "Lemma 12": "the randomised risk and that of f^Q differ by O(m^−¼)",
+        "Lemma 13": "so do their directional gradients",
+        "Lemma 14": "so do their Hessians along W⋆Σ′",
+    },
 )

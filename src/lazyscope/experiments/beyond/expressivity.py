@@ -8,7 +8,7 @@ m^{−1/2}, and so does the loss where it is Lipschitz.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,9 @@ import numpy as np
 
 from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.statement import Statement
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.evidence.statement import stated
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
+from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, table
 from lazyscope.limits import declared
 from lazyscope.numerics.losses import LOSSES
 from lazyscope.problems import RidgeMonomial, SparseParity
@@ -33,9 +30,7 @@ from lazyscope.training.taylor.signs import norm_24
 from lazyscope.weights import generator
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 DELTA = 0.5
 """The δ of Theorem 7 that bounds are stated for."""
@@ -93,7 +88,7 @@ def expressivity(
     activation: Activation | str = "relu3",
     draws: int = 4,
     seed: int = 0,
-) -> xr.Dataset:
+) -> Dataset:
     """Build Theorem 7's W⋆ for a problem's target at several widths, and measure it.
 
     Parameters
@@ -123,32 +118,23 @@ def expressivity(
     return assemble(plan, computed(plan))
 
 
-def assemble(plan: Sequence[ExpressivityDraw], rows: Sequence[dict[str, Any]]) -> xr.Dataset:
+def assemble(plan: Sequence[ExpressivityDraw], rows: Sequence[dict[str, Any]]) -> Dataset:
     """Return the report from draws that differ in width and number alone."""
-    import xarray as xr
-
     widths = list(dict.fromkeys(draw.width for draw in plan))
     first = plan[0]
     sigma, terms, Bx = as_activation(first.activation), monomials(first.problem), first.problem.Bx
     variables: dict[str, Any] = {}
     for name in _MEASURED:
         values = table(plan, rows, name)
-        mean, stderr = over_draws(values)
-        variables |= {name: ("width", mean), f"{name}_stderr": ("width", stderr)}
+        variables |= averaged(name, "width", values)
         if name == "error":
             slope, spread = exponents(np.array(widths), values)
             variables |= {"exponent": ((), slope), "exponent_stderr": ((), spread)}
     variables["expected_norm"] = ((), expected_norm(terms, sigma, Bx))
     variables["norm_bound"] = ((), norm_bound(terms, Bx, DELTA))
-    attributes = {
-        **provenance("expressivity", "Theorem 7", "bai2020beyond", first.seed),
-        "problem": str(first.problem),
-        "activation": sigma.name,
-        "samples": first.samples,
-        "draws": len(plan) // len(widths),
-        "seed": first.seed,
-    }
-    return xr.Dataset(variables, {"width": widths}, attributes)
+    told = provenance("expressivity", "Theorem 7", "bai2020beyond", first.seed)
+    sizes = {"activation": sigma.name, "draws": len(plan) // len(widths)}
+    return dataset(variables, {"width": widths}, told | attributes(first, "problem", "samples", "seed") | sizes)
 
 
 @dataclass(frozen=True)
@@ -186,7 +172,7 @@ def work(preset: ExpressivityPreset) -> list[ExpressivityDraw]:
     ]
 
 
-def data(preset: ExpressivityPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: ExpressivityPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return errors and norms over (`target`, `width`), and f^Q of the widest network beside its target."""
     import xarray as xr
 
@@ -197,10 +183,8 @@ def data(preset: ExpressivityPreset, rows: Sequence[Row]) -> dict[str, xr.Datase
     return {"errors": whole, "functions": _functions(preset)}
 
 
-def _functions(preset: ExpressivityPreset) -> xr.Dataset:
+def _functions(preset: ExpressivityPreset) -> Dataset:
     """f^Q against t = βᵀx for one network of each power, at inputs that share all but their component along β."""
-    import xarray as xr
-
     t, m = np.linspace(-2.0, 2.0, 81), preset.widths[-1]
     powers = [p for p in preset.powers if p > 2] or list(preset.powers)
     found, wanted = np.empty((2, len(powers), len(t)))
@@ -215,10 +199,10 @@ def _functions(preset: ExpressivityPreset) -> xr.Dataset:
         found[i] = model.piece(2, express(model, monomials(problem), rng), X) / 2.0**p
         wanted[i] = problem.target(X) / 2.0**p
     dims = ("power", "t")
-    return xr.Dataset({"found": (dims, found), "wanted": (dims, wanted)}, {"power": powers, "t": t}, {"width": m})
+    return dataset({"found": (dims, found), "wanted": (dims, wanted)}, {"power": powers, "t": t}, {"width": m})
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw functions, errors against the width, and norms between their mean and the theorem's bound."""
     with canvas(14.4, 4.6) as figure:
         first, second, third = figure.subplots(1, 3)
@@ -228,7 +212,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_functions(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_functions(axes: Axes, panel: Dataset) -> None:
     for i, p in enumerate(panel.power.values.tolist()):
         at, colour = panel.sel(power=p), _COLOURS[(i + 2) % len(_COLOURS)]
         axes.plot(at.t, at.found, color=colour, label=f"p = {p}")
@@ -239,7 +223,7 @@ def _draw_functions(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="lower right")
 
 
-def _draw_errors(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_errors(axes: Axes, panel: Dataset) -> None:
     for i, name in enumerate(panel.target.values.tolist()):
         at, colour, marker = panel.sel(target=name), _COLOURS[i % len(_COLOURS)], _MARKERS[i % len(_MARKERS)]
         m, error = at.width.values, at.error.values
@@ -253,7 +237,7 @@ def _draw_errors(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="lower left", ncols=2)
 
 
-def _draw_norms(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_norms(axes: Axes, panel: Dataset) -> None:
     names = panel.target.values.tolist()
     x, widest = np.arange(len(names)), panel.isel(width=-1)
     axes.plot(x, panel.norm_bound, color="#333333", marker="_", markersize=22, markeredgewidth=1.6, linestyle="",
@@ -268,7 +252,7 @@ def _draw_norms(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="upper center")
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return errors, exponents and norms; say whether errors fall like m^−½ and norms keep the bound."""
     panel: Any = data["errors"]
     lines = [f"{'target':<8}{'error, widest':>14}{'exponent':>16}{'norm⁴':>10}{'closed form':>13}{'bound':>10}"]
@@ -292,20 +276,11 @@ EXPERIMENT = Experiment(
     "expressivity", _TITLE, PRESETS, work, data, plot, verdict, place=34, report=expressivity, faults=_FAULTS
 )
 
-_SOURCE = ("bai2020beyond",)
-STATEMENTS = (
-    Statement(
-        "Theorem 7",
-        "a W⋆ of small norm has f^Q ≈ α(βᵀx)^p, p − 2 = 1 or even",
-        _SOURCE,
-        "expressivity",
-        figure="expressivity",
-    ),
-    Statement(
-        "Lemma 9",
-        "ReLU random features express (βᵀx)^p, p = 1 or even, in the mean over w₀: what W⋆ is built from",
-        _SOURCE,
-        "expressivity",
-        figure="expressivity",
-    ),
+STATEMENTS = stated(
+    "expressivity",
+    "bai2020beyond",
+    {
+        "Theorem 7": "a W⋆ of small norm has f^Q ≈ α(βᵀx)^p, p − 2 = 1 or even",
+        "Lemma 9": "ReLU random features express (βᵀx)^p, p = 1 or even, in the mean over w₀: what W⋆ is built from",
+    },
 )

@@ -15,7 +15,7 @@ within reach.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +25,10 @@ from lazyscope.activations import Activation, as_activation
 from lazyscope.activations.derivatives import require_smooth, taylor_coefficients
 from lazyscope.checks import FloatArray, real_number, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.evidence.statement import Statement
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import against_declared, canvas
-from lazyscope.experiments.frame.draws import Draw, computed, exponents, over_draws, over_widths, provenance, table
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.evidence.statement import stated
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
+from lazyscope.experiments.frame.drawing import against_declared
+from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, table
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.taylor.model import TaylorModel, upto
@@ -38,9 +36,7 @@ from lazyscope.training.taylor.moments import moment_matched
 from lazyscope.weights import generator
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _NETWORKS = 4  # of the repeats are run as networks, for the rest: pieces of all repeats cost less than one of these
 _TOLERANCE = 0.05  # of an exponent, as fitted over finite widths
@@ -122,7 +118,7 @@ def higher_order(
     draws: int = 4,
     seed: int = 0,
     reach: float = 1.0,
-) -> xr.Dataset:
+) -> Dataset:
     """Extract the k-th Taylor piece from networks of several widths; fitted exponents beside the declared ones.
 
     Parameters
@@ -165,10 +161,8 @@ def higher_order(
     return assemble(plan, computed(plan))
 
 
-def assemble(plan: Sequence[HigherOrderDraw], rows: Sequence[dict[str, Any]]) -> xr.Dataset:
+def assemble(plan: Sequence[HigherOrderDraw], rows: Sequence[dict[str, Any]]) -> Dataset:
     """Return the report from draws that differ in width and number alone."""
-    import xarray as xr
-
     widths = list(dict.fromkeys(draw.width for draw in plan))
     first = plan[0]
     if any((draw.k, draw.d) != (first.k, first.d) for draw in plan):
@@ -178,23 +172,18 @@ def assemble(plan: Sequence[HigherOrderDraw], rows: Sequence[dict[str, Any]]) ->
     for name in ("randomized", "plain"):
         sizes = table(plan, rows, name)  # (piece, width, draw)
         slope, spread = exponents(np.array(widths), sizes)
-        mean, error = over_draws(sizes)
-        variables[name] = (("piece", "width"), mean)
-        variables[f"{name}_stderr"] = (("piece", "width"), error)
+        variables |= averaged(name, ("piece", "width"), sizes)
         variables[f"{name}_exponent"] = ("piece", slope)
         variables[f"{name}_exponent_stderr"] = ("piece", spread)
         variables[f"{name}_declared"] = ("piece", declared.higher_order(first.k, name == "randomized"))
-    return xr.Dataset(
+    return dataset(
         variables,
         {"piece": pieces, "width": widths},
         {
             **provenance("higher-order", "§6.1", "bai2020beyond", first.seed),
             "order": first.k,
             "activation": first.sigma.name,
-            "d": first.d,
-            "reach": first.reach,
-            "samples": first.samples,
-            "repeats": first.repeats,
+            **attributes(first, "d", "reach", "samples", "repeats"),
             "draws": len(plan) // len(widths),
             "seed": first.seed,
         },
@@ -232,7 +221,7 @@ def _of(preset: HigherOrderPreset, k: int) -> list[HigherOrderDraw]:
     ]
 
 
-def data(preset: HigherOrderPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: HigherOrderPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return a panel for each order."""
     each = len(preset.widths) * preset.draws
     return {
@@ -240,7 +229,7 @@ def data(preset: HigherOrderPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset
     }
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw a panel for each order: pieces under randomisation as dots, declared slopes dashed, f⁽¹⁾ plain in grey."""
     with canvas(3.7 * len(data), 5.2) as figure:
         rows = np.atleast_1d(figure.subplots(1, len(data)))
@@ -250,7 +239,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, result: xr.Dataset) -> None:
+def _panel(axes: Axes, result: Dataset) -> None:
     k, m = int(result.attrs["order"]), result.width
     series: list[tuple[str, int | str, str, dict[str, Any]]] = [
         ("plain", 1, "f$^{(1)}$ plain", {"color": "#888888", "marker": "s"})
@@ -271,7 +260,7 @@ def _panel(axes: Axes, result: xr.Dataset) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.15), title="fitted exponent (declared, dashed)")
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return a table of exponents, and whether f⁽ᵏ⁾ is flat, f⁽¹⁾ falls, and the plain f⁽¹⁾ grows, as declared.
 
     What follows f⁽ᵏ⁾ must fall as fast as declared, or faster.
@@ -301,12 +290,5 @@ EXPERIMENT = Experiment(
     "higher-order", _TITLE, PRESETS, work, data, plot, verdict, place=32, report=higher_order, faults=_FAULTS
 )
 
-STATEMENTS = (
-    Statement(
-        "§6.1",
-        "moment matching of order k leaves f^(k) = O(1) and the other pieces O(m^(−1/2k))",
-        ("bai2020beyond",),
-        "higher_order",
-        figure="higher-order",
-    ),
-)
+_SAYS = "moment matching of order k leaves f^(k) = O(1) and the other pieces O(m^(−1/2k))"
+STATEMENTS = stated("higher-order", "bai2020beyond", {"§6.1": _SAYS})

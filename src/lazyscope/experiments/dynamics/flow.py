@@ -5,19 +5,18 @@ L: Ghorbani, Mei, Misiakiewicz and Montanari 2019, whose right-hand frame has tr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas, name_ends, shade
-from lazyscope.experiments.frame.draws import Draw
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, wrong_rows
+from lazyscope.experiments.frame.drawing import DARK, DASHES, entry, name_ends, shade
+from lazyscope.experiments.frame.draws import attributes
 from lazyscope.limits.flow.curve import flow
 from lazyscope.limits.sgd.finite_step import finite_step
 from lazyscope.problems import QuadraticTarget
@@ -28,12 +27,9 @@ from lazyscope.runs.side_by_side import as_normal
 from lazyscope.runs.verbs import exact
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, DataArray, Dataset, Figure, Panels
 
 _REGIMES: dict[str, Trained | NeuralTangent] = {"NT": NeuralTangent(), "NN": Trained()}
-_DASHES = (0, (4, 3))
 _FAR = 3.0  # standard errors
 
 
@@ -54,13 +50,8 @@ class TraceDraw(Draw):
     number: int = 0
     seed: int = 0
 
+    words = "{0.regime.label}, N = {0.width}, ε = {0.protocol.step_sizes[0]:g}, draw {draw}"
     costs = ("width", "problem.d", "protocol.steps")
-
-    @property
-    def label(self) -> str:
-        """A few words for a progress bar."""
-        (size,) = self.protocol.step_sizes
-        return f"{self.regime.label}, N = {self.width}, ε = {size:g}, draw {self.number + 1}"
 
     def compute(self) -> Row:
         """Train, and predict for the same weights."""
@@ -92,7 +83,7 @@ class TraceDraw(Draw):
         }
 
 
-def assemble(draws: Sequence[TraceDraw], rows: Sequence[Row]) -> xr.Dataset:
+def assemble(draws: Sequence[TraceDraw], rows: Sequence[Row]) -> Dataset:
     """Return the mean trace of draws that differ in number alone, beside its prediction.
 
     Over `point`, with `samples` and `time` = Σε: `simulated` and `stderr`, `predicted` and `flow`, means over the same
@@ -101,8 +92,6 @@ def assemble(draws: Sequence[TraceDraw], rows: Sequence[Row]) -> xr.Dataset:
     covariance has Tr X·I + 2X); z, what of the difference is beyond that, draw by draw, in standard errors as `compare`
     counts them.
     """
-    import xarray as xr
-
     first = draws[0]
     table = {name: np.array([row[name] for row in rows]) for name in ("simulated", "predicted", "flow")}
     difference = table["simulated"] - table["predicted"]
@@ -124,7 +113,7 @@ def assemble(draws: Sequence[TraceDraw], rows: Sequence[Row]) -> xr.Dataset:
     clock = np.cumsum([protocol.rate(protocol.step_sizes[0], step) for step in range(protocol.steps)])
     time = clock[(samples / protocol.batch).astype(int) - 1]
     coordinates = {"samples": ("point", samples), "time": ("point", time)}
-    return xr.Dataset({name: ("point", value) for name, value in values.items()}, coordinates)
+    return dataset({name: ("point", value) for name, value in values.items()}, coordinates)
 
 
 @dataclass(frozen=True)
@@ -176,20 +165,17 @@ def work(preset: FlowPreset) -> list[TraceDraw]:
     return [draw for some in preset.traces().values() for trace in some for draw in preset.draws_of(*trace)]
 
 
-def data(preset: FlowPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: FlowPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return traces with their predictions, a panel for widths and one for step sizes; and the flow of RF."""
-    left, panels = list(rows), {}
+    left, panels = iter(rows), {}
     for name, some in preset.traces().items():
-        ones = []
-        for trace in some:
-            own, left = left[: preset.draws], left[preset.draws :]
-            ones.append(assemble(preset.draws_of(*trace), own))
+        ones = [assemble(preset.draws_of(*trace), list(islice(left, preset.draws))) for trace in some]
         panels[name] = _joined(preset, some, ones)
     panels["features"] = _features(preset, float(panels["widths"].time.max()))
     return panels
 
 
-def _joined(preset: FlowPreset, some: list[tuple[str, int, float]], ones: list[xr.Dataset]) -> xr.Dataset:
+def _joined(preset: FlowPreset, some: list[tuple[str, int, float]], ones: list[Dataset]) -> Dataset:
     """Put traces together, the last points of each; add where each would end after endless flow."""
     import xarray as xr
 
@@ -201,29 +187,20 @@ def _joined(preset: FlowPreset, some: list[tuple[str, int, float]], ones: list[x
     whole = whole.assign_coords(
         regime=("trace", list(labels)), width=("trace", list(widths)), step_size=("trace", list(sizes))
     )
-    whole.attrs = {
-        "problem": str(preset.problem),
-        "d": preset.d,
-        "batch": preset.batch,
-        "draws": preset.draws,
-        "seed": 0,
-        "citations": "ghorbani2019limitations",
-    }
-    return whole
+    known = attributes(preset, "problem", "d", "batch", "draws")
+    return whole.assign_attrs(known, seed=0, citations="ghorbani2019limitations")
 
 
-def _features(preset: FlowPreset, until: float) -> xr.Dataset:
+def _features(preset: FlowPreset, until: float) -> Dataset:
     """Return the flow of random features, which no SGD is simulated for: they are fitted, not trained."""
-    import xarray as xr
-
     times, regime, N = np.geomspace(1e-3 * until, until, 60), RandomFeatures(), preset.widths[-1]
     paths = [flow(preset.problem, regime, times=times, width=N, draw=k).risk.values for k in range(preset.draws)]
     floor = float(exact(preset.problem, regime, width=N, draws=preset.draws).risk)
     values: dict[str, Any] = {"risk": ("time", np.mean(paths, axis=0)), "floor": floor}
-    return xr.Dataset(values, {"time": times, "width": N}, {"problem": str(preset.problem), "d": preset.d})
+    return dataset(values, {"time": times, "width": N}, attributes(preset, "problem", "d"))
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the flow of every width against time with SGD at small steps on it; both step sizes at N = d/2 beside it."""
     with canvas(11.5, 4.9) as figure:
         left, right = figure.subplots(1, 2)
@@ -232,11 +209,16 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
         d, batch = data["widths"].attrs["d"], data["widths"].attrs["batch"]
         left.set_title(f"Gradient flow (lines) and SGD (dots), d = {d}")
         right.set_title(f"What finite steps add, N = d/2, batch {batch}")
-        figure.legend(**_legend(data))
+        handles = [
+            entry(f"SGD, mean of {data['steps'].attrs['draws']} draws", color=DARK, marker="o", linestyle=""),
+            entry("left: flow, right: prediction at ε", color=DARK, linewidth=1.6),
+            entry("where the flow ends (exact)", color=DARK, linewidth=0.8, linestyle=DASHES),
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=3)
     return figure
 
 
-def _draw_widths(axes: Axes, panel: xr.Dataset, features: xr.Dataset) -> None:
+def _draw_widths(axes: Axes, panel: Dataset, features: Dataset) -> None:
     axes.set_ylim(-0.03, 1.03)  # first: the names of the lines look for their places in it
     axes.set(xscale="log", xlabel="t = Σε, time of gradient flow", ylabel=RISK)
     axes.set_xlim(0.1, float(panel.time.max()))
@@ -255,10 +237,10 @@ def _draw_widths(axes: Axes, panel: xr.Dataset, features: xr.Dataset) -> None:
 
 def _line(axes: Axes, time: Any, risk: Any, floor: float, colour: Any) -> None:
     axes.plot(time, risk, color=colour, linewidth=1.6, zorder=2)
-    axes.axhline(floor, color=colour, linewidth=0.8, linestyle=_DASHES, zorder=1)
+    axes.axhline(floor, color=colour, linewidth=0.8, linestyle=DASHES, zorder=1)
 
 
-def _draw_steps(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_steps(axes: Axes, panel: Dataset) -> None:
     for k in range(panel.sizes["trace"]):
         at = panel.isel(trace=k)
         label, size = str(at.regime.values), float(at.step_size)
@@ -278,7 +260,7 @@ def _look(label: str, colour: Any) -> dict[str, Any]:
     return {**LOOKS[label], "color": colour, **edge}
 
 
-def _dots(axes: Axes, panel: xr.Dataset, values: xr.DataArray, error: xr.DataArray, colour: Any) -> None:
+def _dots(axes: Axes, panel: Dataset, values: DataArray, error: DataArray, colour: Any) -> None:
     """Draw every second dot: all of them would hide the line."""
     every = slice(None, None, -2)
     look = _look(str(panel.regime.values), colour)
@@ -286,21 +268,7 @@ def _dots(axes: Axes, panel: xr.Dataset, values: xr.DataArray, error: xr.DataArr
     axes.errorbar(panel.time[every], values[every], error[every], linestyle="", zorder=3, **look)
 
 
-def _legend(data: Mapping[str, xr.Dataset]) -> dict[str, Any]:
-    from matplotlib.lines import Line2D
-
-    dark = "#222222"
-    handles = [
-        Line2D(
-            [], [], color=dark, marker="o", linestyle="", label=f"SGD, mean of {data['steps'].attrs['draws']} draws"
-        ),
-        Line2D([], [], color=dark, linewidth=1.6, label="left: flow, right: prediction at ε"),
-        Line2D([], [], color=dark, linewidth=0.8, linestyle=_DASHES, label="where the flow ends (exact)"),
-    ]
-    return {"handles": handles, "loc": "outside lower center", "ncols": 3}
-
-
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return how far every trace is from its prediction, and from the flow without the noise of its steps."""
     lines = [f"{'':<14}{'ε':>7}{'end: SGD':>18}{'predicted':>11}{'flow':>9}{'from prediction':>17}{'largest z':>11}"]
     far, seen, compared = 0, set(), 0

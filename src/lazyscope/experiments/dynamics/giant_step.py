@@ -7,26 +7,30 @@ kernel ridge regression on all n.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_work
+from lazyscope.experiments.frame import (
+    Experiment,
+    Preset,
+    Row,
+    answer,
+    averaged,
+    canvas,
+    dataset,
+    wrong_work,
+)
+from lazyscope.experiments.frame.draws import attributes
 from lazyscope.problems import MultiIndex
 from lazyscope.regimes import GiantStep, RandomFeatures
 from lazyscope.runs.pictures import LOOKS, RISK
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 LINK, SIGMA = "he1+he3", "erf2"
 _RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -78,10 +82,8 @@ def work(preset: GiantStepPreset) -> list[Run]:
     return runs + [run for step in preset.steps for run in _exact(preset, step, round(preset.at * preset.d))]
 
 
-def data(preset: GiantStepPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: GiantStepPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return risks against n/d, beside the kernels' in theory at their best ridge, and against the size of the step."""
-    import xarray as xr
-
     k, pairs = preset.draws, len(preset.ratios)
     exact, simulated = np.empty((pairs, k)), np.empty((pairs, len(_RIDGES), k))
     for i in range(pairs):
@@ -93,33 +95,23 @@ def data(preset: GiantStepPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     line = np.geomspace(0.5 * preset.ratios[0], 2.0 * preset.ratios[-1], 25)
     kernel = np.min([_kernel(preset, sigma, line * preset.d) for sigma in _KERNELS], axis=0)
     at = np.min([_kernel(preset, sigma, np.array(preset.ratios) * preset.d) for sigma in _KERNELS], axis=0)
-    fitted, fitted_stderr = over_draws(chosen)
-    whole, whole_stderr = over_draws(exact)
-    left = rows[2 * k * pairs :]
-    sizes, sizes_stderr = over_draws(np.array([float(row["risk"]) for row in left]).reshape(len(preset.steps), k))
-    aligned, _ = over_draws(np.array([float(row["aligned"]) for row in left]).reshape(len(preset.steps), k))
-    attributes: dict[str, Any] = {
-        "problem": str(preset.problem),
-        "d": preset.d,
-        "width": preset.width,
-        "step": preset.step,
-        "at": preset.at,
-        "floor": float(1.0 - preset.problem.energies[1] / preset.problem.energy),
-        "citations": "ba2022onestep",
-    }
+    risk, aligned = (
+        np.array([float(row[name]) for row in rows[2 * k * pairs :]]).reshape(len(preset.steps), k)
+        for name in ("risk", "aligned")
+    )
+    about = attributes(preset, "problem", "d", "width", "step", "at")
+    about |= {"floor": float(1.0 - preset.problem.energies[1] / preset.problem.energy), "citations": "ba2022onestep"}
     samples = {
-        "simulate": ("ratio", fitted),
-        "simulate_stderr": ("ratio", fitted_stderr),
+        **averaged("simulate", "ratio", chosen),
         "ridge": ("ratio", np.array(_RIDGES)[best]),
-        "exact": ("ratio", whole),
-        "exact_stderr": ("ratio", whole_stderr),
+        **averaged("exact", "ratio", exact),
         "kernel": ("ratio", at),
         "kernel_line": ("line", kernel),
     }
-    steps = {"exact": ("step", sizes), "exact_stderr": ("step", sizes_stderr), "aligned": ("step", aligned)}
+    steps = {**averaged("exact", "step", risk), "aligned": ("step", aligned.mean(axis=-1))}
     return {
-        "samples": xr.Dataset(samples, {"ratio": list(preset.ratios), "line": line}, attributes),
-        "steps": xr.Dataset(steps, {"step": list(preset.steps)}, attributes),
+        "samples": dataset(samples, {"ratio": list(preset.ratios), "line": line}, about),
+        "steps": dataset(steps, {"step": list(preset.steps)}, about),
     }
 
 
@@ -130,7 +122,7 @@ def _kernel(preset: GiantStepPreset, sigma: str, n: np.ndarray[Any, Any]) -> np.
     return np.asarray(risk[0].min(axis=1))
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the risk against n/d, and against the size of the step."""
     with canvas(11.5, 4.6) as figure:
         left, right = figure.subplots(1, 2)
@@ -139,7 +131,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _against_samples(axes: Axes, panel: xr.Dataset) -> None:
+def _against_samples(axes: Axes, panel: Dataset) -> None:
     axes.plot(panel.line, panel.kernel_line, color=LOOKS["RF"]["color"], label="best kernel, N = ∞ (theory)")
     axes.errorbar(panel.ratio, panel.simulate, panel.simulate_stderr, color=_STEP, linestyle="", marker="s",
                   label=f"step {panel.attrs['step']:g} on n/2 samples, then ridge on n/2")  # fmt: skip
@@ -153,7 +145,7 @@ def _against_samples(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="lower left")
 
 
-def _against_steps(axes: Axes, panel: xr.Dataset) -> None:
+def _against_steps(axes: Axes, panel: Dataset) -> None:
     axes.errorbar(panel.step, panel.exact, panel.exact_stderr, color=_STEP, label="risk (exact)", **_CROSS)
     axes.plot(panel.step, panel.aligned, color="#888888", marker="o", markersize=4.0,
               label="share of the weights along u")  # fmt: skip
@@ -164,7 +156,7 @@ def _against_steps(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="upper left")
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Say from which n on one step beats the best kernel, and whether it does so at n ~ d."""
     panel = data["samples"]
     lines = [f"{'n/d':>6}{'step and ridge':>20}{'exact':>18}{'best kernel':>13}"]

@@ -5,7 +5,7 @@ Lines are the order-parameter equations, d → ∞; dots are SGD in d dimensions
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,20 @@ import numpy as np
 
 from lazyscope import weights
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import (
+    Draw,
+    Experiment,
+    Preset,
+    Row,
+    answer,
+    averaged,
+    canvas,
+    dataset,
+    over_draws,
+    wrong_rows,
+)
+from lazyscope.experiments.frame.drawing import entry
+from lazyscope.experiments.frame.draws import attributes
 from lazyscope.limits.sgd.order_parameters.path import machine_of, order_parameters
 from lazyscope.problems import MultiIndex
 from lazyscope.protocols import SGD
@@ -28,9 +37,7 @@ from lazyscope.training.sgd.network import Networks
 from lazyscope.training.sgd.stream import law_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _FAR = 3.0  # standard errors of the mean over runs, before the plateau ends
 _TIME = 0.1  # of the time at which the plateau ends, in the mean over runs
@@ -145,10 +152,8 @@ def parted(times: FloatArray, R: FloatArray) -> float:
     return float(times[k - 1] + share * (times[k] - times[k - 1]))
 
 
-def data(preset: PlateauPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: PlateauPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return, for each d, risk and overlaps by SGD (`time`) and by the equations (`line`, and at the same times)."""
-    import xarray as xr
-
     panels = {}
     for k, d in enumerate(preset.dimensions):
         some = rows[k * preset.runs : (k + 1) * preset.runs]
@@ -160,35 +165,26 @@ def data(preset: PlateauPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
             preset.problem(d), Trained(preset.activation), times=ask, step_size=preset.step_size, overlaps=start
         )
         on_line, at = np.isin(ask, line), np.isin(ask, times)
-        risk, risk_stderr = over_draws(np.stack([row["risk"] for row in some], axis=-1))
-        R, R_stderr = over_draws(np.stack([row["R"] for row in some], axis=-1))
         ends, end_stderr = over_draws(np.array([parted(times, row["R"]) for row in some]))
         variables: dict[str, Any] = {
             "line_risk": ("line", path.risk.values[on_line]),
             "line_R": (("line", "neuron", "index"), path.R.values[on_line]),
             "theory": ("time", path.risk.values[at]),
-            "risk": ("time", risk),
-            "risk_stderr": ("time", risk_stderr),
-            "R": (("time", "neuron", "index"), R),
-            "R_stderr": (("time", "neuron", "index"), R_stderr),
+            **averaged("risk", "time", np.stack([row["risk"] for row in some], axis=-1)),
+            **averaged("R", ("time", "neuron", "index"), np.stack([row["R"] for row in some], axis=-1)),
             "parted": parted(times, path.R.values[at]),
             "parted_sgd": float(ends),
             "parted_stderr": float(end_stderr),
             "plateau": ("end", [float(path.plateau_begin), float(path.plateau_end)]),
         }
-        attributes = {
-            "problem": str(preset.problem(d)),
-            "d": d,
-            "runs": preset.runs,
-            "step_size": preset.step_size,
-            "citations": "saad1995online,goldt2019dynamics",
-        }
+        about = {"problem": str(preset.problem(d)), "d": d, **attributes(preset, "runs", "step_size")}
+        about["citations"] = "saad1995online,goldt2019dynamics"
         coordinates: dict[str, Any] = {"line": line, "time": times, "end": ["begin", "end"]}
-        panels[f"d = {d}"] = xr.Dataset(variables, coordinates, attributes)
+        panels[f"d = {d}"] = dataset(variables, coordinates, about)
     return panels
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the risk, and the overlaps of the first neuron with each direction of the target, against time."""
     with canvas(11.5, 4.6) as figure:
         left, right = figure.subplots(1, 2)
@@ -198,11 +194,11 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _markers(data: Mapping[str, xr.Dataset]) -> list[tuple[str, xr.Dataset, str]]:
+def _markers(data: Panels) -> list[tuple[str, Dataset, str]]:
     return [(name, panel, "oDs^"[k % 4]) for k, (name, panel) in enumerate(data.items())]
 
 
-def _draw_risk(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
+def _draw_risk(axes: Axes, data: Panels) -> None:
     first = next(iter(data.values()))
     colour = LOOKS["NN"]["color"]
     begin, end = first.plateau.values
@@ -218,7 +214,7 @@ def _draw_risk(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
     axes.set_title("The risk falls, rests, and falls again")
 
 
-def _draw_overlaps(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
+def _draw_overlaps(axes: Axes, data: Panels) -> None:
     first = next(iter(data.values()))
     for m, style in enumerate(("-", "--")):
         axes.plot(first.line, first.line_R[:, 0, m], color=LOOKS["NN"]["color"], linestyle=style, zorder=2)
@@ -233,33 +229,28 @@ def _draw_overlaps(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
     axes.set_title("Neurons find the subspace first, then each its own direction")
 
 
-def _tone(k: int, count: int) -> Any:
-    return scale_colour(0.15 + 0.7 * k / max(1, count - 1)) if count > 1 else LOOKS["NN"]["color"]
-
-
 def _dots(k: int, count: int, marker: str) -> dict[str, Any]:
     """Return the look of the k-th of `count` dimensions: open around the next, as all lie on the line."""
-    colour, last = _tone(k, count), k == count - 1
+    colour = scale_colour(0.15 + 0.7 * k / max(1, count - 1)) if count > 1 else LOOKS["NN"]["color"]
+    last = k == count - 1
     open_ = {} if last else {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.4}
     return {"color": colour, "linestyle": "", "marker": marker, "markersize": 4.5 + 4.5 * (count - 1 - k), **open_}
 
 
-def _legend(data: Mapping[str, xr.Dataset]) -> dict[str, Any]:
-    from matplotlib.lines import Line2D
-
+def _legend(data: Panels) -> dict[str, Any]:
     colour, step = LOOKS["NN"]["color"], next(iter(data.values())).attrs["step_size"]
     handles = [
-        Line2D([], [], color=colour, label=f"equations, d → ∞, η = {step:g}; right: R$_{{11}}$"),
-        Line2D([], [], color=colour, linestyle="--", label="R$_{12}$"),
+        entry(f"equations, d → ∞, η = {step:g}; right: R$_{{11}}$", color=colour),
+        entry("R$_{12}$", color=colour, linestyle="--"),
     ]
     handles += [
-        Line2D([], [], label=f"SGD, {name}, {panel.attrs['runs']} runs", **_dots(k, len(data), marker))
+        entry(f"SGD, {name}, {panel.attrs['runs']} runs", **_dots(k, len(data), marker))
         for k, (name, panel, marker) in enumerate(_markers(data))
     ]
     return {"handles": handles, "loc": "outside lower center", "ncols": len(handles)}
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Compare SGD with the equations before the plateau ends, the time at which it ends, and what a plateau is."""
     lines = [f"{'d':>6}{'largest z':>11}{'parted: theory':>16}{'SGD':>18}"]
     wrong = []

@@ -6,17 +6,14 @@ most N eigendirections of B, and to follow descents from many starts, half of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_numbers, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, wrong_rows
+from lazyscope.experiments.frame.verdict import wrong_numbers
 from lazyscope.limits.flow.saddle import critical_points, gradient, strict_saddle
 from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import Trained
@@ -25,9 +22,7 @@ from lazyscope.runs.verbs import limit
 from lazyscope.weights import generator
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _STEP = 0.004  # of a descent, over the largest eigenvalue: a tenth of what is stable near the minimum
 _NEAR = 1e-3  # of a start next to a saddle
@@ -93,10 +88,8 @@ def work(preset: SaddlePreset) -> list[SaddleDraw]:
     return [SaddleDraw(preset.eigenvalues, preset.width, preset.steps, k) for k in range(preset.descents)]
 
 
-def data(preset: SaddlePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: SaddlePreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return all critical points with their curvature by both ways, and the points of all descents."""
-    import xarray as xr
-
     b = np.array(preset.eigenvalues)
     problem = QuadraticTarget(b)
     points = [(len(S), strict_saddle(problem, W, c)) for S, W, c in critical_points(b, preset.width)]
@@ -111,12 +104,12 @@ def data(preset: SaddlePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     floor = float(limit(problem, Trained(), rho=preset.width / b.size).risk)
     walked = {name: (("descent", "look"), np.array([row[name] for row in rows])) for name in rows[0]}
     return {
-        "critical": xr.Dataset(columns, attrs=about | {"floor": floor}),
-        "descents": xr.Dataset(walked, attrs=about | {"floor": floor}),
+        "critical": dataset(columns, attrs=about | {"floor": floor}),
+        "descents": dataset(walked, attrs=about | {"floor": floor}),
     }
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the critical points, gradient against curvature on descents, and the risk on their way."""
     with canvas(13.5, 4.6) as figure:
         left, middle, right = figure.subplots(1, 3)
@@ -126,7 +119,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _critical(axes: Axes, panel: xr.Dataset) -> None:
+def _critical(axes: Axes, panel: Dataset) -> None:
     floor, N = panel.attrs["floor"], panel.attrs["width"]
     axes.axhline(0.0, color="#888888", linewidth=0.8)
     for size in range(N + 1):
@@ -141,7 +134,7 @@ def _critical(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(fontsize=9, loc="lower left")
 
 
-def _flat(axes: Axes, panel: xr.Dataset) -> None:
+def _flat(axes: Axes, panel: Dataset) -> None:
     excess = (panel.risk.values - panel.attrs["floor"]).ravel()
     steep, curvature = panel.gradient.values.ravel(), panel.curvature.values.ravel()
     near = excess < _MINIMUM
@@ -154,7 +147,7 @@ def _flat(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(fontsize=9)
 
 
-def _ways(axes: Axes, panel: xr.Dataset) -> None:
+def _ways(axes: Axes, panel: Dataset) -> None:
     for k in range(panel.sizes["descent"]):
         colour = LOOKS["NT"]["color"] if k % 2 else LOOKS["RF, optimal weights"]["color"]
         axes.plot(panel.step[k], panel.risk[k], color=colour, linewidth=0.9)
@@ -166,7 +159,7 @@ def _ways(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(fontsize=9)
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return how many points are what, and whether every flat point is a strict saddle or close to the minimum."""
     critical, walked = data["critical"], data["descents"]
     floor = critical.attrs["floor"]

@@ -6,7 +6,7 @@ The times at which half of each is learned, by SGD and by gradient flow, stand b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,19 @@ import numpy as np
 
 from lazyscope import weights
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import (
+    Draw,
+    Experiment,
+    Preset,
+    Row,
+    answer,
+    averaged,
+    canvas,
+    dataset,
+    wrong_rows,
+)
+from lazyscope.experiments.frame.drawing import DARK, DASHES, entry
+from lazyscope.experiments.frame.draws import attributes
 from lazyscope.limits.flow.curve import flow
 from lazyscope.limits.flow.staircase import half_learned, initial_sizes, levels
 from lazyscope.problems import QuadraticTarget
@@ -32,9 +40,7 @@ from lazyscope.training.sgd.square import SquareNetworks
 from lazyscope.training.sgd.stream import law_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _TOLERANCE = 0.01  # of the formula for t_i, which leaves out what is small with κ and λ
 _FAR = 3.0  # standard errors
@@ -65,12 +71,8 @@ class StairsDraw(Draw):
     number: int = 0
     seed: int = 0
 
+    words = "staircase, stream {draw}"
     costs = ("width", "problem.d", "protocol.steps")
-
-    @property
-    def label(self) -> str:
-        """A few words for a progress bar."""
-        return f"staircase, stream {self.number + 1}"
 
     def compute(self) -> Row:
         """Train; return `time` = Σε, `risk`, and `learned`, points × directions."""
@@ -132,10 +134,8 @@ def work(preset: StaircasePreset) -> list[StairsDraw]:
     ]
 
 
-def data(preset: StaircasePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: StaircasePreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return shares and risk along the flow (`line`) and along SGD (`time`), and the times at which each is half."""
-    import xarray as xr
-
     line, times = np.geomspace(0.01 * preset.until, preset.until, 400), rows[0]["time"]
     shown, ask = len(preset.eigenvalues), np.unique(np.append(line, times))
     path = flow(
@@ -145,23 +145,17 @@ def data(preset: StaircasePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     lasting = min(preset.width, shown)
     kappa = initial_sizes(preset.problem, preset.width, shown, preset.init)
     formula = half_learned(path.eigenvalue.values[:lasting], kappa)
-    learned, learned_stderr = over_draws(np.stack([row["learned"] for row in rows], axis=-1))
-    risk, risk_stderr = over_draws(np.stack([row["risk"] for row in rows], axis=-1))
     ratios = np.stack(
         [half_time(times, row["learned"][:, :lasting]) / path.reached.values[:lasting] for row in rows], axis=-1
     )
-    ratio, ratio_stderr = over_draws(ratios)
     variables: dict[str, Any] = {
         "flow_learned": (("line", "direction"), path.learned.values[on_line, :shown]),
         "flow_risk": ("line", path.risk.values[on_line]),
-        "learned": (("time", "direction"), learned),
-        "learned_stderr": (("time", "direction"), learned_stderr),
-        "risk": ("time", risk),
-        "risk_stderr": ("time", risk_stderr),
+        **averaged("learned", ("time", "direction"), np.stack([row["learned"] for row in rows], axis=-1)),
+        **averaged("risk", "time", np.stack([row["risk"] for row in rows], axis=-1)),
         "reached": ("learned_direction", path.reached.values[:lasting]),
         "formula": ("learned_direction", formula),
-        "ratio": ("learned_direction", ratio),  # SGD over flow
-        "ratio_stderr": ("learned_direction", ratio_stderr),
+        **averaged("ratio", "learned_direction", ratios),  # SGD over flow
         "floor": float(limit(preset.problem, Trained(), rho=preset.width / preset.d).risk),
         "levels": ("step", levels(np.array(preset.eigenvalues), preset.width)),
     }
@@ -172,18 +166,9 @@ def data(preset: StaircasePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
         "learned_direction": np.arange(1, lasting + 1),
         "eigenvalue": ("direction", path.eigenvalue.values[:shown]),
     }
-    attributes = {
-        "problem": str(preset.problem),
-        "d": preset.d,
-        "width": preset.width,
-        "init": preset.init,
-        "step_size": preset.step_size,
-        "batch": preset.batch,
-        "streams": preset.streams,
-        "seed": 0,
-        "citations": "ghorbani2019limitations",
-    }
-    return {"staircase": xr.Dataset(variables, coordinates, attributes)}
+    about = attributes(preset, "problem", "d", "width", "init", "step_size", "batch", "streams")
+    about |= {"seed": 0, "citations": "ghorbani2019limitations"}
+    return {"staircase": dataset(variables, coordinates, about)}
 
 
 def half_time(times: FloatArray, learned: FloatArray) -> FloatArray:
@@ -206,7 +191,7 @@ def half_time(times: FloatArray, learned: FloatArray) -> FloatArray:
     return np.array(halves)
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the shares against time, the staircase of the risk, and the times against the eigenvalues."""
     panel = data["staircase"]
     with canvas(14.4, 4.6) as figure:
@@ -219,11 +204,11 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _colour(panel: xr.Dataset, k: int) -> Any:
+def _colour(panel: Dataset, k: int) -> Any:
     return scale_colour(k / max(1, panel.sizes["direction"] - 1))
 
 
-def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_shares(axes: Axes, panel: Dataset) -> None:
     for k in range(panel.sizes["direction"]):
         colour, share, error = _colour(panel, k), panel.learned[::2, k], panel.learned_stderr[::2, k]
         axes.plot(panel.line, panel.flow_learned[:, k], color=colour, zorder=2)
@@ -233,9 +218,9 @@ def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
     axes.set_xlim(2.0, float(panel.line[-1]))
 
 
-def _draw_risk(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_risk(axes: Axes, panel: Dataset) -> None:
     for level in panel.levels.values:
-        axes.axhline(float(level), color="#bbbbbb", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
+        axes.axhline(float(level), color="#bbbbbb", linewidth=0.8, linestyle=DASHES, zorder=1)
     colour = LOOKS["NN"]["color"]
     axes.plot(panel.line, panel.flow_risk, color=colour, zorder=2)
     axes.errorbar(panel.time[::2], panel.risk[::2], panel.risk_stderr[::2], color=colour, linestyle="", marker="D",
@@ -249,7 +234,7 @@ def _draw_risk(axes: Axes, panel: xr.Dataset) -> None:
     axes.set_title("The risk, step by step (dashed: whole steps)")
 
 
-def _draw_times(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_times(axes: Axes, panel: Dataset) -> None:
     from matplotlib.ticker import FixedLocator
 
     lasting = panel.sizes["learned_direction"]
@@ -269,26 +254,21 @@ def _draw_times(axes: Axes, panel: xr.Dataset) -> None:
         axis.set_minor_formatter("")
 
 
-def _legend(panel: xr.Dataset) -> dict[str, Any]:
-    from matplotlib.lines import Line2D
-
-    dark = "#222222"
+def _legend(panel: Dataset) -> dict[str, Any]:
     handles = [
-        Line2D([], [], color=_colour(panel, k), marker=_MARKERS[k % 6], label=f"λ$_{k + 1}$ = {value:.3f}")
+        entry(f"λ$_{k + 1}$ = {value:.3f}", color=_colour(panel, k), marker=_MARKERS[k % 6])
         for k, value in enumerate(panel.eigenvalue.values)
     ]
     handles += [
-        Line2D([], [], color=dark, label="gradient flow"),
-        Line2D([], [], color=dark, marker="o", linestyle="", label=f"SGD, ε = {panel.attrs['step_size']:g}"),
-        Line2D(
-            [], [], color="#111111", marker="x", markeredgecolor="#111111", linestyle="", label="flow, half learned"
-        ),
-        Line2D([], [], color="#333333", linestyle="--", linewidth=1.2, label="formula for small W₀"),
+        entry("gradient flow", color=DARK),
+        entry(f"SGD, ε = {panel.attrs['step_size']:g}", color=DARK, marker="o", linestyle=""),
+        entry("flow, half learned", color="#111111", marker="x", markeredgecolor="#111111", linestyle=""),
+        entry("formula for small W₀", color="#333333", linestyle="--", linewidth=1.2),
     ]
     return {"handles": handles, "loc": "outside lower center", "ncols": 5}
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return the times of every direction by flow, formula and SGD; say whether order and formula are kept."""
     panel = data["staircase"]
     lines = [f"{'direction':<11}{'λ':>8}{'t: flow':>10}{'formula':>10}{'flow/formula':>14}{'SGD/flow':>19}{'z':>6}"]

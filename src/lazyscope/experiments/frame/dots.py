@@ -17,7 +17,7 @@ from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
 
 if TYPE_CHECKING:
-    import xarray as xr
+    from lazyscope.experiments.frame.types import Dataset, Panels
 
 
 Prediction = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -50,7 +50,7 @@ class Setting:
         first = Run("simulate", self.problem, self.regime, self.sizes, self.method)
         return [part.at(number=number) for part in first.parts() for number in range(self.draws)]
 
-    def columns(self, rows: Sequence[Row], expected: xr.Dataset, shown: NDArray[np.bool_]) -> dict[str, Any]:
+    def columns(self, rows: Sequence[Row], expected: Dataset, shown: NDArray[np.bool_]) -> dict[str, Any]:
         """Return mean, standard error, every draw and the limit of all that is measured, NaN where there is no dot."""
         dims, columns = ("width", "ridge")[: shown.ndim], {}
         for name in self.measured:
@@ -74,7 +74,7 @@ class Setting:
             columns[f"{name}_allowance"] = (dims, allowance)
         return columns
 
-    def about(self, expected: xr.Dataset) -> dict[str, Any]:
+    def about(self, expected: Dataset) -> dict[str, Any]:
         """Return the attributes of the dots."""
         words = {"problem": str(self.problem), "regime": str(self.regime), "d": self.d, "samples": self.samples}
         return words | {"draws": self.draws, "seed": 0, "citations": expected.attrs["citations"]}
@@ -94,7 +94,7 @@ def by_panel(settings: Mapping[str, S], rows: Sequence[Row]) -> Iterator[tuple[s
     yield from zip(settings, settings.values(), own, strict=True)
 
 
-def held(panels: Mapping[str, xr.Dataset], names: Sequence[str]) -> Iterator[Dot]:
+def held(panels: Panels, names: Sequence[str]) -> Iterator[Dot]:
     """Yield the dots of panels with their predictions; bias and variance may leave out a tenth of the whole risk.
 
     Panels of the same d and n have seen the same random numbers at each width.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,12 @@ import numpy as np
 from lazyscope.runs.pictures import FLOOR, LOOKS, RATIO, RISK, style
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Line2D, Panels
 
-_DARK = "#222222"
+DARK = "#222222"
+"""Of what belongs to no regime."""
+DASHES = (0, (4, 3))
+_APART = 0.052  # names of two traces, as a share of the height
 _MOST_TRACES = 3  # widths a regime on the right: the narrowest, one between, the widest
 
 
@@ -28,20 +29,20 @@ def canvas(width: float, height: float) -> Iterator[Figure]:
         yield Figure(figsize=(width, height))
 
 
-def two_frames(data: xr.Dataset, *, lowest: float, traced: tuple[str, ...] = ("NT", "NN")) -> Figure:
+def two_frames(data: Dataset, *, lowest: float) -> Figure:
     """Draw the layout of the paper's Figures 1 and 2."""
     with canvas(11.5, 4.9) as figure:
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1.15, 1.0))
         left.set_ylim(lowest - 0.03, 1.03)  # first: the names of the traces look for their places in it
         against_width(left, data)
-        against_samples(right, data, traced)
+        against_samples(right, data)
         left.set_title(f"{data.attrs['title']}, d = {data.attrs['d']}")
         right.set_title("On the way there: risk against samples (dashed: n → ∞)")
         figure.legend(**_legend(data))
     return figure
 
 
-def small_multiples(panels: Mapping[str, xr.Dataset], columns: int, *, lowest: float) -> Figure:
+def small_multiples(panels: Panels, columns: int, *, lowest: float) -> Figure:
     """Draw a frame a panel, with one legend for all."""
     rows = -(-len(panels) // columns)
     with canvas(3.8 * columns, 0.7 + 3.0 * rows) as figure:
@@ -55,14 +56,14 @@ def small_multiples(panels: Mapping[str, xr.Dataset], columns: int, *, lowest: f
     return figure
 
 
-def against_width(axes: Axes, data: xr.Dataset) -> None:
+def against_width(axes: Axes, data: Dataset) -> None:
     """Draw `limit` as lines, `exact` as crosses and `simulate` as dots with their standard errors."""
     ratio = data.width / data.attrs["d"]
     for label in data.series.values.tolist():
         at, look = data.sel(series=label), _large(label)
         axes.plot(at.rho, at.limit, color=look["color"], zorder=2)
         axes.errorbar(ratio, at.simulated, at.simulated_stderr.fillna(0.0), linestyle="", zorder=3, **look)
-        axes.plot(ratio, at.exact, markeredgecolor=_darker(look["color"]), zorder=4, **_CROSS)
+        axes.plot(ratio, at.exact, markeredgecolor=shade(look["color"], 0.55), zorder=4, **_CROSS)
     if "bayes" in data:
         axes.axhline(float(data.bayes), **FLOOR)
     axes.set(xlabel=RATIO, ylabel=RISK, xscale="log", xlim=(0.088, 11.4))
@@ -78,10 +79,6 @@ def _large(label: str) -> dict[str, Any]:
     return LOOKS[label] | {"markersize": min(1.35 * size, 9.0)}
 
 
-def _darker(color: str) -> tuple[float, float, float]:
-    return shade(color, 0.55)
-
-
 def shade(color: str, strength: float) -> tuple[float, float, float]:
     """Return a colour made darker (strength below 1: towards black) or paler (above 1: towards white)."""
     from matplotlib.colors import to_rgb
@@ -91,11 +88,11 @@ def shade(color: str, strength: float) -> tuple[float, float, float]:
     return float(mixed[0]), float(mixed[1]), float(mixed[2])
 
 
-def against_samples(axes: Axes, data: xr.Dataset, traced: tuple[str, ...]) -> None:
+def against_samples(axes: Axes, data: Dataset) -> None:
     """Draw the traces of some widths, paler where narrower, and the prediction for n → ∞ as dashed lines."""
     labels: list[tuple[float, str, Any]] = []
     last = 0.0
-    for label in traced:
+    for label in ("NT", "NN"):
         one = data.sel(series=label)
         shown = [N for N in data.width.values.tolist() if np.isfinite(one.trace.sel(width=N)).any()]
         for k, N in enumerate(_few(shown)):
@@ -106,7 +103,7 @@ def against_samples(axes: Axes, data: xr.Dataset, traced: tuple[str, ...]) -> No
             axes.plot(samples, trace[inside], color=color, linewidth=1.6, zorder=3)
             at = one.sel(width=N)
             floor = float(at.limit_at_width) if np.isfinite(at.limit_at_width) else float(at.exact)
-            axes.axhline(floor, color=color, linestyle=(0, (4, 3)), linewidth=1.0, zorder=2)
+            axes.axhline(floor, color=color, linestyle=DASHES, linewidth=1.0, zorder=2)
             labels.append((float(trace[inside][-1]), f"{label}, N = {N}", color))
             last = max(last, float(samples[-1]))
     if "bayes" in data:
@@ -139,28 +136,38 @@ def against_declared(
     axes.plot(m, size[0] * (m / m[0]) ** power, color=look["color"], linestyle="--", linewidth=1.0)
 
 
-def name_ends(axes: Axes, labels: list[tuple[float, str, Any]], apart: float = 0.052) -> None:
+def entry(label: str, **look: Any) -> Line2D:
+    """Return an entry of a legend: a line or a marker of this look, which is drawn nowhere else."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **look)
+
+
+def ticks_at(axes: Axes, values: Any) -> None:
+    """Make the horizontal axis a logarithmic one with ticks at these values alone, written out."""
+    axes.set_xscale("log")
+    axes.set_xticks(values, [f"{value:g}" for value in values])
+    axes.minorticks_off()
+
+
+def name_ends(axes: Axes, labels: list[tuple[float, str, Any]]) -> None:
     """Write the name of each trace beside its end, moved up where names would touch."""
     on_axis = np.log if axes.get_yscale() == "log" else np.asarray
     low, high = on_axis(axes.get_ylim())
     height = -np.inf
     for risk, text, color in sorted(labels, key=lambda label: label[0]):
-        height = max(float((on_axis(risk) - low) / (high - low)), height + apart)
+        height = max(float((on_axis(risk) - low) / (high - low)), height + _APART)
         axes.text(1.02, height, text, color=color, transform=axes.transAxes, va="center", fontsize=9.5)
 
 
-def _legend(data: xr.Dataset) -> dict[str, Any]:
+def _legend(data: Dataset) -> dict[str, Any]:
     """Return one entry a regime, and the key to lines, crosses and dots."""
-    from matplotlib.lines import Line2D
-
-    labels = data.series.values.tolist()
-    handles = [Line2D([], [], label=label, **_large(label)) for label in labels]
+    handles = [entry(label, **_large(label)) for label in data.series.values.tolist()]
     if "bayes" in data:
-        handles.append(Line2D([], [], label="Bayes", **FLOOR))
-    d = data.attrs["d"]
+        handles.append(entry("Bayes", **FLOOR))
     handles += [
-        Line2D([], [], color=_DARK, label="limit, N, d → ∞"),
-        Line2D([], [], markeredgecolor=_DARK, label=f"exact, d = {d}, n = ∞", **_CROSS),
-        Line2D([], [], color=_DARK, label="simulated, n finite", marker="o", markersize=7.5, linestyle=""),
+        entry("limit, N, d → ∞", color=DARK),
+        entry(f"exact, d = {data.attrs['d']}, n = ∞", markeredgecolor=DARK, **_CROSS),
+        entry("simulated, n finite", color=DARK, marker="o", markersize=7.5, linestyle=""),
     ]
     return {"handles": handles, "loc": "outside lower center", "ncols": 4 if len(handles) > 6 else 3}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from math import prod
 from operator import attrgetter
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -14,19 +14,27 @@ from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.evidence.work import Measurement, Row, Work
 from lazyscope.progress import report
 
+if TYPE_CHECKING:
+    from lazyscope.experiments.frame.types import Dataset
+
 D = TypeVar("D", bound=Work)
 
 
 class Draw(Measurement):
-    """One draw, a frozen dataclass: `words` with its fields in place is its label, the product of `costs` its size."""
+    """One draw, a frozen dataclass, known by its `number` among those that have the other fields in common.
+
+    `words` with its fields in place of {0} is its label, {draw} its number counted from 1; the product of `costs` is
+    its size.
+    """
 
     words: ClassVar[str]
     costs: ClassVar[tuple[str, ...]] = ()
+    number: int
 
     @property
     def label(self) -> str:
         """A few words for a progress bar."""
-        return self.words.format(self)
+        return self.words.format(self, draw=self.number + 1)
 
     @property
     def size(self) -> int:
@@ -83,6 +91,35 @@ def over_draws(values: FloatArray, axis: int = -1) -> tuple[FloatArray, FloatArr
     """
     draws, mean = values.shape[axis], values.mean(axis=axis)
     return mean, values.std(axis=axis, ddof=1) / np.sqrt(draws) if draws > 1 else np.full_like(mean, np.nan)
+
+
+def averaged(name: str, dims: Any, values: FloatArray, axis: int = -1) -> dict[str, Any]:
+    """Return a column `name` of a panel and one `name`_stderr: mean and standard error over draws.
+
+    >>> averaged("risk", "width", np.array([[1.0, 3.0]]))
+    {'risk': ('width', array([2.])), 'risk_stderr': ('width', array([1.]))}
+    """
+    mean, stderr = over_draws(values, axis)
+    return {name: (dims, mean), f"{name}_stderr": (dims, stderr)}
+
+
+def dataset(columns: Mapping[str, Any], coords: Any = None, attrs: Mapping[str, Any] | None = None) -> Dataset:
+    """Return a panel, labelled numbers: xarray, which is slow to import, is so when there are some."""
+    import xarray as xr
+
+    return xr.Dataset(columns, coords, attrs)
+
+
+def attributes(source: Any, *names: str) -> dict[str, Any]:
+    """Return fields of a preset or a draw as attributes of a panel: numbers and words as they are, a problem in words.
+
+    >>> from lazyscope.problems import LinearTarget
+    >>> from types import SimpleNamespace
+    >>> attributes(SimpleNamespace(problem=LinearTarget(noise=0.5), d=3), "problem", "d")["d"]
+    3
+    """
+    values = {name: getattr(source, name) for name in names}
+    return {name: value if isinstance(value, (int, float, str)) else str(value) for name, value in values.items()}
 
 
 def exponents(widths: FloatArray, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:

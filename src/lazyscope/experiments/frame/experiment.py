@@ -18,10 +18,7 @@ from lazyscope.sweep import Plan, Task, Work, run
 from lazyscope.sweep.store import Store
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
-
-    Panels = Mapping[str, xr.Dataset]
+    from lazyscope.experiments.frame.types import Figure, Panels
 
 
 @dataclass(frozen=True)

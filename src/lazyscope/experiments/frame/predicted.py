@@ -1,9 +1,10 @@
 """What theory says of a dot that SGD has made: at its own weights, step sizes, batch and number of samples.
 
 For σ = u² on the quadratic target this is `finite_step`. Elsewhere it is descent on the population risk by the same
-schedule (`population.descent`), and what the noise of the steps adds, which is measured. Steps add noise in proportion
-to the risk L over the batch m, so that L = F + κL/m at the end, F being without noise: noise = Fκ/(m − κ), and 1/noise
-is linear in m. What runs with a half and with a quarter of the batch have more than the descent gives the line.
+schedule (`population.descent`), and what the noise of the steps adds: for NT from the spectrum of its normal equations,
+for a trained network measured. Steps add noise in proportion to the risk L over the batch m, so that L = F + κL/m at
+the end, F being without noise: noise = Fκ/(m − κ), and 1/noise is linear in m. What runs with a half and with a quarter
+of the batch have more than the descent gives the line.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.draws import Draw
 from lazyscope.limits.sgd.finite_step import finite_step, stages
 from lazyscope.population import descent
+from lazyscope.population.descent.linear import TangentDescent
 from lazyscope.problems import GaussianProblem, QuadraticTarget
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, Trained
+
+_DEGREES = 4.0  # twice the degree of the residual of a quadratic target
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +47,7 @@ class PredictedDraw(Draw):
     number: int = 0
     seed: int = 0
 
-    version = "2"  # the noise of the steps to second order
+    version = "3"  # the noise of the steps of NT without samples
     words = "prediction, {0.regime.label}, N = {0.width}, draw {0.number}"
     costs = ("width", "problem.d", "protocol.steps")
 
@@ -51,6 +55,11 @@ class PredictedDraw(Draw):
     def by_formula(self) -> bool:
         """Whether SGD itself has a limit theorem: σ = u² on the quadratic target."""
         return isinstance(self.problem, QuadraticTarget) and self.regime.activation.name == "square"
+
+    @property
+    def by_spectrum(self) -> bool:
+        """Whether the noise of the steps follows from the spectrum of a linear model."""
+        return not self.by_formula and isinstance(self.regime, NeuralTangent)
 
     def noise(self, risk: float, allowance: float) -> float:
         """Return what the noise of the steps adds to the risk, from a prediction and what that leaves out.
@@ -61,12 +70,14 @@ class PredictedDraw(Draw):
         """
         if self.by_formula:
             return allowance * min(self.width, self.problem.d)
+        if self.by_spectrum:
+            return allowance * self.problem.d / _DEGREES
         roots = np.roots([1.0, -allowance, 2.0 * allowance * risk, -allowance * risk**2])
         return float(max((root.real for root in roots if abs(root.imag) < 1e-9 * (1.0 + abs(root))), default=0.0))
 
     def compute(self) -> Row:
         """Return `risk`, `allowance`, what the prediction leaves out, and `known`, each over the step sizes."""
-        found = self._by_formula() if self.by_formula else self._by_descent()
+        found = self._by_formula() if self.by_formula else self._by_descent() if self.by_spectrum else self._measured()
         known = np.isfinite(found).all(axis=0)
         risk, allowance = np.where(known, found, 0.0)
         return {"risk": risk, "allowance": allowance, "known": known.astype(int)}
@@ -88,11 +99,25 @@ class PredictedDraw(Draw):
         return found
 
     def _by_descent(self) -> FloatArray:
+        """Leave out 4/d of the noise: a residual of degree k sees inputs whose squared norm is larger by 2k/d."""
+        assert isinstance(self.regime, NeuralTangent)
+        rng = weights.generator(self.seed, self.number, self.width)
+        model = TangentDescent.of(self.problem, self.regime, self.width, rng)
+        found = np.full((2, len(self.protocol.step_sizes)), np.nan)
+        for k, plan in enumerate(self._plans()):
+            try:
+                risk = model.noisy_risk(plan, self.protocol.batch)
+            except NotConverged:
+                continue
+            found[:, k] = risk, (risk - model.risk(plan)) * _DEGREES / self.problem.d
+        return found
+
+    def _measured(self) -> FloatArray:
         """Leave out the cube of the noise, over the square of the risk: the third order in 1/batch.
 
         Where the noise is too small to be told from what runs scatter, it is that of half the batch, over two.
         """
-        still, batch = self._descended(), self.protocol.batch
+        still, batch = self._flowed(), self.protocol.batch
         if batch < 4:
             return np.full((2, still.size), np.nan)
         few, fewer = batch // 2, batch // 4
@@ -113,20 +138,22 @@ class PredictedDraw(Draw):
         except NotConverged:
             return np.full(len(smaller.step_sizes), np.inf)
 
-    def _descended(self) -> FloatArray:
-        """Return the risk of gradient descent by the same schedule, for every step size."""
-        protocol, N = self.protocol, self.width
-        plans = [
+    def _plans(self) -> list[list[tuple[int, float]]]:
+        """Return the steps of every step size: so many of one size, then of the next."""
+        protocol = self.protocol
+        return [
             [(part.count, part.step_size) for part in stages(protocol.steps, size, protocol.decay)]
             for size in protocol.step_sizes
         ]
-        rng = weights.generator(self.seed, self.number, N)
-        if isinstance(self.regime, NeuralTangent):
-            return descent.tangent_risks(self.problem, self.regime, N, rng, plans)
-        times = np.array([sum(count * size for count, size in plan) for plan in plans])
+
+    def _flowed(self) -> FloatArray:
+        """Return the risk of gradient flow of a network after the same time, for every step size."""
+        assert isinstance(self.regime, Trained)
+        times = np.array([sum(count * size for count, size in plan) for plan in self._plans()])
         order = np.argsort(times)
+        rng = weights.generator(self.seed, self.number, self.width)
         try:
-            risks = descent.network_risks(self.problem, self.regime, N, rng, times[order].tolist())
+            risks = descent.network_risks(self.problem, self.regime, self.width, rng, times[order].tolist())
         except NotConverged:
             return np.full(times.size, np.nan)
         return np.asarray(risks[np.argsort(order)])

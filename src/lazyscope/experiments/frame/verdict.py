@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,7 @@ import numpy as np
 from lazyscope.evidence.work import Row, Work
 
 if TYPE_CHECKING:
-    import xarray as xr
-
-    Panels = Mapping[str, xr.Dataset]
+    from lazyscope.experiments.frame.types import DataArray, Panels
 
 
 class Answer(str):
@@ -74,7 +72,7 @@ def wrong_rows(words: str, data: Data, name: str, change: Callable[[int, Any], A
     return Fault(words, planted, seen)
 
 
-def wrong_numbers(words: str, data: Data, panel: str, name: str, change: Callable[[xr.DataArray], Any]) -> Fault:
+def wrong_numbers(words: str, data: Data, panel: str, name: str, change: Callable[[DataArray], Any]) -> Fault:
     """Return the fault that a variable of one panel is another one, as a wrong formula would make it."""
 
     def planted(preset: Any, rows: Sequence[Row]) -> Panels:

@@ -8,25 +8,30 @@ neither.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import (
+    Draw,
+    Experiment,
+    Preset,
+    Row,
+    answer,
+    averaged,
+    canvas,
+    dataset,
+    wrong_rows,
+)
+from lazyscope.experiments.frame.draws import attributes
 from lazyscope.experiments.images.images import CLASSES, Source, images, locate, relabelled
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import scale_colour
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _SHARES = (0.0, 0.2, 0.5, 1.0)
 _WORDS = {0.0: "true labels", 0.2: "20 % random", 0.5: "50 % random", 1.0: "random labels"}
@@ -98,34 +103,27 @@ def work(preset: LabelsPreset) -> list[LabelsDraw]:
     return [LabelsDraw(preset.source, share, *sizes, number) for share in _SHARES for number in range(preset.draws)]
 
 
-def data(preset: LabelsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: LabelsPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return both errors after each epoch, and how many epochs it takes to fit all labels.
 
     A training that does not fit them counts as one epoch more than there are.
     """
-    import xarray as xr
-
     columns: dict[str, Any] = {}
     for name in ("train", "test"):
         table = np.array([row[name] for row in rows]).reshape(len(_SHARES), preset.draws, preset.epochs)
-        mean, stderr = over_draws(table, axis=1)
-        columns |= {name: (("share", "epoch"), mean), f"{name}_stderr": (("share", "epoch"), stderr)}
-        if name == "train":
-            fits = table == 0.0
-            first = np.where(fits.any(axis=2), np.argmax(fits, axis=2) + 1, preset.epochs + 1).astype(float)
-            columns["fitted"] = ("share", fits.any(axis=2).mean(axis=1))
-        last = table[:, :, -1] if name == "test" else first
-        mean, stderr = over_draws(last)
-        label = "end" if name == "test" else "time"
-        columns |= {label: ("share", mean), f"{label}_stderr": ("share", stderr)}
-    about = {
-        "citations": "zhang2017understanding", "source": preset.source, "samples": preset.samples,
-        "width": preset.width, "draws": preset.draws,
-    }  # fmt: skip
-    return {"labels": xr.Dataset(columns, {"share": list(_SHARES), "epoch": np.arange(1, preset.epochs + 1)}, about)}
+        columns |= averaged(name, ("share", "epoch"), table, axis=1)
+        if name == "test":
+            columns |= averaged("end", "share", table[:, :, -1])
+            continue
+        fits = table == 0.0
+        first = np.where(fits.any(axis=2), np.argmax(fits, axis=2) + 1, preset.epochs + 1).astype(float)
+        columns["fitted"] = ("share", fits.any(axis=2).mean(axis=1))
+        columns |= averaged("time", "share", first)
+    about = {"citations": "zhang2017understanding", **attributes(preset, "source", "samples", "width", "draws")}
+    return {"labels": dataset(columns, {"share": list(_SHARES), "epoch": np.arange(1, preset.epochs + 1)}, about)}
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw training and test error against epochs, and what each share costs in time and in test error."""
     panel = data["labels"]
     with canvas(14.4, 4.7) as figure:
@@ -142,7 +140,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_curves(axes: Axes, panel: xr.Dataset, name: str) -> None:
+def _draw_curves(axes: Axes, panel: Dataset, name: str) -> None:
     for k, share in enumerate(panel.share.values.tolist()):
         at, colour = panel.sel(share=share), scale_colour(k / (len(_SHARES) - 1))
         axes.plot(panel.epoch, at[name], color=colour, label=_WORDS[share])
@@ -152,7 +150,7 @@ def _draw_curves(axes: Axes, panel: xr.Dataset, name: str) -> None:
     axes.set_ylim(-0.02, 1.0)
 
 
-def _draw_costs(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_costs(axes: Axes, panel: Dataset) -> None:
     for k, share in enumerate(panel.share.values.tolist()):
         at, colour = panel.sel(share=share), scale_colour(k / (len(_SHARES) - 1))
         axes.errorbar(float(at.time), float(at.end), float(at.end_stderr), float(at.time_stderr), color=colour,
@@ -163,7 +161,7 @@ def _draw_costs(axes: Axes, panel: xr.Dataset) -> None:
     axes.set_title("What noise costs: time to fit, and test error")
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return fit, time and test error of each share of random labels, and whether networks fit them all.
 
     Every training must fit its labels; random ones must take longer than true ones; the test error must rise with the

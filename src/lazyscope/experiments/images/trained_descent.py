@@ -16,20 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.draws import attributes
 from lazyscope.experiments.images.images import CLASSES, Source, images, locate, relabelled
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.layers import Layers, Loss
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _LOSSES: dict[Loss, str] = {"square": "Square loss", "hinge": "Quadratic hinge loss"}
 _LITTLE = 1e-3  # a training loss below which a network is over-parametrised; at f = 0 it is ½
@@ -134,11 +129,9 @@ def work(preset: TrainedDescentPreset) -> list[ImageNetworkDraw]:
     return [draw for loss in _LOSSES for hidden in preset.widths for draw in preset.part(loss, hidden)]
 
 
-def data(preset: TrainedDescentPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: TrainedDescentPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return a panel for each loss and depth: training and test against the number of parameters."""
-    import xarray as xr
-
-    panels: dict[str, xr.Dataset] = {}
+    panels: dict[str, Dataset] = {}
     at = 0
     for loss in _LOSSES:
         for hidden, widths in preset.widths.items():
@@ -150,13 +143,11 @@ def data(preset: TrainedDescentPreset, rows: Sequence[Row]) -> dict[str, xr.Data
                 mean, stderr = over_draws(values) if name != "risk" else _geometric(values)
                 columns |= {name: ("width", mean), f"{name}_stderr": ("width", stderr)}
             counts = [draw.layers.parameters for draw in preset.part(loss, hidden)[:: preset.draws]]
-            about = {
-                "citations": "belkin2019reconciling" if loss == "square" else "spigler2019jamming",
-                "loss": loss, "hidden": hidden, "samples": preset.samples, "noise": preset.noise,
-                "source": preset.source, "draws": preset.draws,
-            }  # fmt: skip
+            cited = "belkin2019reconciling" if loss == "square" else "spigler2019jamming"
+            about = {"citations": cited, "loss": loss, "hidden": hidden}
+            about |= attributes(preset, "samples", "noise", "source", "draws")
             coordinates = {"width": list(widths), "parameters": ("width", counts)}
-            panels[f"{loss}, {hidden}"] = xr.Dataset(columns, coordinates, about)
+            panels[f"{loss}, {hidden}"] = dataset(columns, coordinates, about)
     return panels
 
 
@@ -166,13 +157,13 @@ def _geometric(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.exp(mean), np.exp(mean) * stderr
 
 
-def threshold(panel: xr.Dataset) -> int:
+def threshold(panel: Dataset) -> int:
     """Return the place of the first network that is over-parametrised, by its training loss; the last if none is."""
     fits = panel.train.values < _LITTLE
     return int(np.argmax(fits)) if fits.any() else len(fits) - 1
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw training loss, test loss and share of wrong classes against the number of parameters, a column a loss."""
     with canvas(11.5, 9.2) as figure:
         frames = figure.subplots(3, 2, sharex=True, sharey="row")
@@ -192,7 +183,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _curves(frames: Sequence[Axes], panel: xr.Dataset, hidden: int, shade: float) -> None:
+def _curves(frames: Sequence[Axes], panel: Dataset, hidden: int, shade: float) -> None:
     colour = scale_colour(shade)
     first = float(panel.parameters.values[threshold(panel)])
     for axes, name in zip(frames, ("train", "risk", "error"), strict=True):
@@ -207,7 +198,7 @@ def _curves(frames: Sequence[Axes], panel: xr.Dataset, hidden: int, shade: float
                      label="P = nK" if hidden == 1 and name == "train" else None)  # fmt: skip
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return where each curve begins to fit and where its test error peaks, and whether this is double descent.
 
     The test loss must be highest within two widths of the threshold, neither at the smallest nor at the widest network,

@@ -11,7 +11,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NoTheorem
-from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame import Row, dataset
 from lazyscope.experiments.frame.judgement import Dot
 from lazyscope.experiments.frame.predicted import PredictedDraw
 from lazyscope.experiments.lazy.design import Panel, Place, Series, line_at
@@ -22,7 +22,7 @@ from lazyscope.runs import verbs
 from lazyscope.runs.assembly import assemble
 
 if TYPE_CHECKING:
-    import xarray as xr
+    from lazyscope.experiments.frame.types import Dataset
 
 Rows = Mapping[Place, Sequence[Row]]
 """The rows of each cross and of each dot, draw by draw."""
@@ -49,7 +49,7 @@ _EPSILON = float(np.finfo(np.float32).eps)
 _TESTED = 10_000  # samples on which a fit of random features is tested (§4 of the paper)
 
 
-def panel_data(panel: Panel, rows: Rows) -> xr.Dataset:
+def panel_data(panel: Panel, rows: Rows) -> Dataset:
     """Put the series of a panel side by side; NaN where a series has no line, cross, dot or trace."""
     import xarray as xr
 
@@ -72,10 +72,8 @@ def panel_data(panel: Panel, rows: Rows) -> xr.Dataset:
     )
 
 
-def _series(panel: Panel, series: Series, rows: Rows) -> xr.Dataset:
+def _series(panel: Panel, series: Series, rows: Rows) -> Dataset:
     """Return the line, the crosses, the dots and the traces of one series, and what each rests on."""
-    import xarray as xr
-
     widths, rho = panel.widths, line_at(panel.problem.d)
     values = {name: np.full(len(widths), np.nan) for name in AT_A_WIDTH}
     most = max((one.dots.draws for one in panel.series), default=0)
@@ -107,7 +105,7 @@ def _series(panel: Panel, series: Series, rows: Rows) -> xr.Dataset:
     at_width: dict[str, Any] = {name: ("width", value) for name, value in values.items()}
     at_width |= {name: (("width", "draw"), value) for name, value in each.items()}
     cited = (key for source in sources.values() for key in source.attrs["citations"].split(","))
-    return xr.Dataset(
+    return dataset(
         {"limit": ("rho", line), **at_width, **_traces(traces, widths)},
         {"rho": rho, "width": widths},
         {
@@ -117,13 +115,13 @@ def _series(panel: Panel, series: Series, rows: Rows) -> xr.Dataset:
     )
 
 
-def _note(values: dict[str, Any], i: int, name: str, result: xr.Dataset, draws: int) -> None:
+def _note(values: dict[str, Any], i: int, name: str, result: Dataset, draws: int) -> None:
     """Write a cross or a dot into the table."""
     values[name][i], values[f"{name}_stderr"][i] = _value(result, "risk"), _value(result, "stderr")
     values[f"{name}_draws"][i] = draws
 
 
-def _value(result: xr.Dataset, name: str) -> float:
+def _value(result: Dataset, name: str) -> float:
     return float(result[name][0]) if name in result else np.nan
 
 
@@ -153,7 +151,7 @@ def _predicted(panel: Panel, series: Series, N: int, rows: Rows, step_size: floa
         order = float(np.mean(risk)) * np.sqrt(_of_squares(panel.problem) / _TESTED)
         return _Predicted(risk, left_out, order, _EPSILON**2)
     draws = panel.predictions(series, N)
-    if not draws:
+    if not draws or step_size not in draws[0].protocol.step_sizes:
         return None
     k = draws[0].protocol.step_sizes.index(step_size)
     own = rows[panel.name, series.label, "predict", N]
@@ -177,7 +175,7 @@ def _scatter(draw: PredictedDraw, risk: float, noise: float, least: float) -> fl
     """
     directions = min(draw.width, draw.problem.d) * draw.problem.d
     learnable = max(0.0, risk - noise - least)
-    squares, cross = (2.0, 4.0) if draw.by_formula else (7.0, 8.75)
+    squares, cross = (2.0, 4.0) if draw.by_formula or draw.by_spectrum else (7.0, 8.75)
     variance = (squares * noise**2 + cross * learnable * noise) / directions
     tested = 0.0 if draw.regime.activation.is_square else _of_squares(draw.problem) * risk**2 / draw.protocol.test
     return float(np.sqrt(variance + tested))
@@ -201,7 +199,7 @@ def _agreement(drawn: FloatArray, predicted: _Predicted) -> dict[str, float]:
     return values | {"order": predicted.order, "floor": predicted.floor, "stderr": dot.stderr, "z": dot.z}
 
 
-def _traces(traces: dict[int, xr.Dataset], widths: Sequence[int]) -> dict[str, Any]:
+def _traces(traces: dict[int, Dataset], widths: Sequence[int]) -> dict[str, Any]:
     """Return risk against samples seen; a series without SGD has an empty one."""
     samples = next((dot.samples.values for dot in traces.values()), np.empty(0))
     table = np.full((len(widths), len(samples)), np.nan)

@@ -8,7 +8,7 @@ relative order 1/N (`spectral.gaussian`), NT at its weights and NN to Theorems 5
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,9 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
 from lazyscope.experiments.frame.judgement import Dot, judged
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
-from lazyscope.limits.mixture import tangent_at_weights
+from lazyscope.limits.mixture import tangent_at_weights, trained_at_finite_d
 from lazyscope.limits.spectral.gaussian import mixture_at_finite_d
 from lazyscope.problems import GaussianMixture
 from lazyscope.regimes import FixedWeights, NeuralTangent, RandomFeatures, Regime, Trained
@@ -31,8 +27,7 @@ from lazyscope.runs.pictures import LOOKS
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 
 _REGIMES: dict[str, Regime] = {
     "RF, isotropic weights": RandomFeatures(),
@@ -107,8 +102,7 @@ def predicted(problem: GaussianMixture, regime: Regime, N: int, draws: int) -> t
     if isinstance(regime, NeuralTangent):
         return np.array([tangent_at_weights(problem, W) for W in _weights(problem, regime, N, draws)]), 0.0
     if isinstance(regime, Trained):
-        largest = np.sort(problem.singular_values**2)[::-1][:N]
-        return np.full(draws, 1.0 / (1.0 + 0.5 * float(np.sum(largest / (1.0 + largest))))), 0.0
+        return np.full(draws, trained_at_finite_d(problem, N)), 0.0
     assert isinstance(regime, RandomFeatures)
     seen = mixture_at_finite_d(problem, weights.covariance(problem, regime))
     risks = limit(seen, RandomFeatures(), width=np.array([N, N + 1]), samples=np.inf, ridge=0.0).risk
@@ -116,10 +110,8 @@ def predicted(problem: GaussianMixture, regime: Regime, N: int, draws: int) -> t
     return np.full(draws, here), abs(more - here)
 
 
-def data(preset: CovariancePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: CovariancePreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return limits and exact risks of both frames."""
-    import xarray as xr
-
     shape = (len(_TITLES), len(_REGIMES), len(preset.widths), preset.draws)
     risks = np.array([float(np.ravel(row["risk"])[0]) for row in rows]).reshape(shape)
     panels = {}
@@ -136,16 +128,12 @@ def data(preset: CovariancePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]
             "predicted": ((*dims, "draw"), np.array([[pair[0] for pair in row] for row in known])),
             "allowance": (dims, np.array([[pair[1] for pair in row] for row in known])),
         }
-        about = {
-            "d": preset.d,
-            "citations": "ghorbani2019limitations",
-            "problem": str(problem),
-        }
-        panels[name] = xr.Dataset(values, {"regime": list(_REGIMES), "width": list(preset.widths)}, about)
+        about = {"d": preset.d, "citations": "ghorbani2019limitations", "problem": str(problem)}
+        panels[name] = dataset(values, {"regime": list(_REGIMES), "width": list(preset.widths)}, about)
     return panels
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw both frames: limits, predictions at this d and dots of four regimes against N/d."""
     with canvas(11.0, 4.8) as figure:
         frames = figure.subplots(1, 2, sharey=True)
@@ -163,7 +151,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def dots_of(panels: Mapping[str, xr.Dataset]) -> list[Dot]:
+def dots_of(panels: Panels) -> list[Dot]:
     """Return all dots; those of one width were made from the same numbers."""
     return [
         Dot(
@@ -179,7 +167,7 @@ def dots_of(panels: Mapping[str, xr.Dataset]) -> list[Dot]:
     ]
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return limits, predictions and exact risks, and whether they agree, and NN knows Δ̃ alone."""
     lines = []
     for name, panel in data.items():

@@ -8,7 +8,7 @@ for RF, which is therefore allowed what one neuron more changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +17,18 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame import (
+    Draw,
+    Experiment,
+    Preset,
+    Row,
+    answer,
+    averaged,
+    canvas,
+    dataset,
+    wrong_rows,
+)
 from lazyscope.experiments.frame.judgement import Dot, judged
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits import directions
 from lazyscope.population import minimum, projector, random_features
 from lazyscope.problems import QuadraticTarget
@@ -30,9 +36,7 @@ from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
 from lazyscope.runs.pictures import LOOKS
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _REGIMES: dict[str, RandomFeatures | NeuralTangent | Trained] = {
     "RF": RandomFeatures(),
@@ -88,12 +92,6 @@ class DirectionsPreset(Preset):
     width: int
     draws: int
 
-    @property
-    def trials(self) -> list[DirectionsDraw]:
-        """All draws, regime by regime."""
-        problem = QuadraticTarget.exponential(self.d)
-        return [DirectionsDraw(name, problem, self.width, k) for name in _REGIMES for k in range(self.draws)]
-
 
 PRESETS = {
     "quick": DirectionsPreset("seconds", 100, 25, 60),
@@ -102,40 +100,37 @@ PRESETS = {
 
 
 def work(preset: DirectionsPreset) -> list[DirectionsDraw]:
-    """Return all draws."""
-    return preset.trials
+    """Return all draws, regime by regime."""
+    problem = QuadraticTarget.exponential(preset.d)
+    return [DirectionsDraw(name, problem, preset.width, k) for name in _REGIMES for k in range(preset.draws)]
 
 
-def data(preset: DirectionsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: DirectionsPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return what is learnt and missed of every direction, means and standard errors over draws, with their lines."""
-    import xarray as xr
-
     b, rho = QuadraticTarget.exponential(preset.d).eigenvalues, preset.width / preset.d
     size = float(np.sum(b**2))
     shape = (len(_REGIMES), preset.draws, preset.d)
     drawn = {name: np.array([row[name] for row in rows]).reshape(shape) for name in ("learnt", "missed")}
     risk, offset = (np.array([row[name] for row in rows]).reshape(shape[:2]) for name in ("risk", "offset"))
     lines = [line(b, rho) for line in _LINES.values()]
-    values: dict[str, Any] = {}
+    expected = [predicted(label, b, preset.width) for label in _REGIMES]
+    dims, values = ("regime", "eigenvalue"), dict[str, Any]()
     for k, name in enumerate(drawn):
         unit = size if name == "missed" else 1.0
-        mean, stderr = over_draws(drawn[name], axis=1)
-        values[name] = (("regime", "eigenvalue"), mean)
-        values[f"{name}_stderr"] = (("regime", "eigenvalue"), stderr)
-        values[f"{name}_line"] = (("regime", "eigenvalue"), np.array([line[k] for line in lines]) / unit)
+        values |= averaged(name, dims, drawn[name], axis=1)
+        values[f"{name}_line"] = (dims, np.array([line[k] for line in lines]) / unit)
         values[f"{name}_draws"] = (("regime", "draw", "eigenvalue"), drawn[name])
-        expected = [predicted(label, b, preset.width) for label in _REGIMES]
-        values[f"{name}_predicted"] = (("regime", "eigenvalue"), np.array([pair[0][k] for pair in expected]) / unit)
-        values[f"{name}_allowance"] = (("regime", "eigenvalue"), np.array([pair[1][k] for pair in expected]) / unit)
+        values[f"{name}_predicted"] = (dims, np.array([pair[0][k] for pair in expected]) / unit)
+        values[f"{name}_allowance"] = (dims, np.array([pair[1][k] for pair in expected]) / unit)
     values |= {
         "sum": (("regime", "draw"), drawn["missed"].sum(axis=2) + offset),
         "risk": (("regime", "draw"), risk),
     }
     about = {"d": preset.d, "width": preset.width, "citations": "ghorbani2019limitations"}
-    return {"directions": xr.Dataset(values, {"regime": list(_REGIMES), "eigenvalue": b}, about)}
+    return {"directions": dataset(values, {"regime": list(_REGIMES), "eigenvalue": b}, about)}
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw what is learnt along every eigenvector against its eigenvalue, and what of the risk comes from it."""
     panel = data["directions"]
     with canvas(11.5, 4.7) as figure:
@@ -144,17 +139,15 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
         left.plot(b, b, color="#222222", linestyle=":", linewidth=1.3, label="the target itself")
         _frame(left, panel, "learnt", 1.0)
         _frame(right, panel, "missed", float(panel.attrs["d"]))
-        left.set(
-            ylabel="learnt, ⟨u, Gu⟩",
-            title=f"What is learnt, σ = u², d = {panel.attrs['d']}, N = {panel.attrs['width']}",
-        )
+        left.set_title(f"What is learnt, σ = u², d = {panel.attrs['d']}, N = {panel.attrs['width']}")
+        left.set_ylabel("learnt, ⟨u, Gu⟩")
         right.set(ylabel="share of the risk × d", title="What is missed: its mean over directions is the risk")
         left.legend()
         right.legend()
     return figure
 
 
-def _frame(axes: Axes, panel: xr.Dataset, name: str, unit: float) -> None:
+def _frame(axes: Axes, panel: Dataset, name: str, unit: float) -> None:
     b = panel.eigenvalue.values
     for label in panel.regime.values.tolist():
         at, colour = panel.sel(regime=label), LOOKS[label]["color"]
@@ -179,7 +172,7 @@ def predicted(label: str, b: FloatArray, N: int) -> tuple[tuple[FloatArray, Floa
     return here, (np.abs(more[0] - here[0]), np.abs(more[1] - here[1]))
 
 
-def dots_of(panel: xr.Dataset) -> list[Dot]:
+def dots_of(panel: Dataset) -> list[Dot]:
     """Return what is learnt and missed of every direction as dots; all were made from the same weights."""
     dots = []
     for label in panel.regime.values.tolist():
@@ -193,7 +186,7 @@ def dots_of(panel: xr.Dataset) -> list[Dot]:
     return dots
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return sums beside risks, what is learnt of small and large directions, and whether all is as predicted."""
     panel = data["directions"]
     d, gap = panel.attrs["d"], float(np.max(np.abs(panel["sum"] - panel.risk)))

@@ -39,7 +39,7 @@ PRESETS = {
         cost="three minutes on two cores",
         widest=2.0,
     ),
-    "paper": replace(PanelsPreset.thrifty("about five hours", widths=(45, 225, 450)), widest=2.0),
+    "paper": PanelsPreset.thrifty("about five hours", widths=(45, 225, 450)),
 }
 
 

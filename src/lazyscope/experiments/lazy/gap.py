@@ -17,12 +17,8 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
 from lazyscope.experiments.frame.judgement import Dot, judged
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
 from lazyscope.limits.directions import projected
 from lazyscope.limits.gap import largest_gap, widest_apart
 from lazyscope.limits.spectral.gaussian import at_finite_d
@@ -32,9 +28,7 @@ from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _DECAYS = (0.0, 0.25, 0.5, 1.0, 2.0)
 _STEEP = np.linspace(0.0, 3.0, 31)
@@ -108,7 +102,7 @@ def work(preset: GapPreset) -> list[Run]:
     ]
 
 
-def data(preset: GapPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: GapPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return four panels: gaps, ratios, counts of parameters, activations; lines of theory and dots."""
     risks = np.array([float(np.ravel(row["risk"])[0]) for row in rows]).reshape(-1, preset.draws)
     drawn = dict(zip([part[:3] for part in _parts(preset)], zip(*over_draws(risks), strict=True), strict=True))
@@ -121,10 +115,8 @@ def data(preset: GapPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     }
 
 
-def _dots(preset: GapPreset, risks: FloatArray) -> xr.Dataset:
+def _dots(preset: GapPreset, risks: FloatArray) -> Dataset:
     """Return all dots, draw by draw, with what is predicted of them."""
-    import xarray as xr
-
     parts = _parts(preset)
     known = np.array([predicted(problem, regime, N) for *_, N, problem, regime in parts])
     columns: dict[str, Any] = {
@@ -135,7 +127,7 @@ def _dots(preset: GapPreset, risks: FloatArray) -> xr.Dataset:
         "d": ("point", [problem.d for *_, problem, _ in parts]),
         "width": ("point", [N for _, _, N, _, _ in parts]),
     }
-    return xr.Dataset(columns, attrs={"citations": f"{_CITED},defilippis2024dimension"})
+    return dataset(columns, attrs={"citations": f"{_CITED},defilippis2024dimension"})
 
 
 def predicted(problem: QuadraticTarget, regime: Regime, N: int) -> tuple[float, float]:
@@ -158,9 +150,7 @@ def predicted(problem: QuadraticTarget, regime: Regime, N: int) -> tuple[float, 
 _Drawn = Mapping[tuple[str, str, int], tuple[float, float]]
 
 
-def _gaps(preset: GapPreset, drawn: _Drawn) -> xr.Dataset:
-    import xarray as xr
-
+def _gaps(preset: GapPreset, drawn: _Drawn) -> Dataset:
     d, widths = preset.d, preset.widths
     rho = np.arange(1, d + 1) / d
     lines, crosses = [], []
@@ -177,7 +167,7 @@ def _gaps(preset: GapPreset, drawn: _Drawn) -> xr.Dataset:
         float(limit(b, NeuralTangent(), rho=N / d).risk - limit(b, Trained(), rho=N / d).risk)
         for b, N in zip(wide, widths, strict=True)
     ]
-    return xr.Dataset(
+    return dataset(
         {
             "line": (("decay", "rho"), np.array(lines)),
             "gap": (("decay", "width"), found[..., 0]),
@@ -190,58 +180,39 @@ def _gaps(preset: GapPreset, drawn: _Drawn) -> xr.Dataset:
     )
 
 
-def _ratios(preset: GapPreset) -> xr.Dataset:
+def _ratios(preset: GapPreset) -> Dataset:
     """R_NT/R_NN against the decay of the spectrum, by Theorems 2 and 3."""
-    import xarray as xr
-
     rho = np.array(_RATIOS)
     some = [power_law(preset.d, decay) for decay in _STEEP]
     lines = [limit(b, NeuralTangent(), rho=rho).risk.values / limit(b, Trained(), rho=rho).risk.values for b in some]
-    return xr.Dataset(
-        {"line": (("decay", "rho"), np.array(lines))},
-        {"decay": _STEEP, "rho": rho},
-        {"d": preset.d, "citations": _CITED},
-    )
+    about = {"d": preset.d, "citations": _CITED}
+    return dataset({"line": (("decay", "rho"), np.array(lines))}, {"decay": _STEEP, "rho": rho}, about)
 
 
-def _parameters(preset: GapPreset, drawn: _Drawn) -> xr.Dataset:
+def _parameters(preset: GapPreset, drawn: _Drawn) -> Dataset:
     """Risk against the number of parameters, N for RF and Nd for the others."""
-    import xarray as xr
-
     d = preset.small
     problem = QuadraticTarget.exponential(d)
     seen = at_finite_d(problem)
-    count, series, risk, error, theory, finite = [], [], [], [], [], []
+    points = []
     for name, widths in preset.counted.items():
         for N in widths:
-            count.append(N if name == "RF" else N * d)
-            series.append(name)
-            mean, stderr = drawn["parameters", name, N]
-            risk.append(mean)
-            error.append(stderr)
-            theory.append(float(limit(problem, _REGIMES[name](), rho=N / d).risk))
-            sized = limit(seen, RandomFeatures("square"), width=N, samples=np.inf, ridge=0.0)
-            finite.append(float(sized.risk) if name == "RF" else theory[-1])
-    columns: dict[str, Any] = {
-        "regime": ("point", series),
-        "parameters": ("point", count),
-        "risk": ("point", risk),
-        "stderr": ("point", error),
-        "limit": ("point", theory),
-        "finite": ("point", finite),
-    }
-    return xr.Dataset(columns, attrs={"d": d, "citations": f"{_CITED},defilippis2024dimension"})
+            theory = finite = float(limit(problem, _REGIMES[name](), rho=N / d).risk)
+            if name == "RF":
+                finite = float(limit(seen, RandomFeatures("square"), width=N, samples=np.inf, ridge=0.0).risk)
+            points.append((name, N if name == "RF" else N * d, *drawn["parameters", name, N], theory, finite))
+    names = ("regime", "parameters", "risk", "stderr", "limit", "finite")
+    columns = {name: ("point", list(values)) for name, values in zip(names, zip(*points, strict=True), strict=True)}
+    return dataset(columns, attrs={"d": d, "citations": f"{_CITED},defilippis2024dimension"})
 
 
-def _activations(preset: GapPreset, drawn: _Drawn) -> xr.Dataset:
-    import xarray as xr
-
+def _activations(preset: GapPreset, drawn: _Drawn) -> Dataset:
     d, widths = preset.d, preset.widths
     rho = np.geomspace(0.05, 300.0, 120)
     problem = QuadraticTarget.exponential(d)
     lines = [limit(problem, RandomFeatures(name), rho=np.append(rho, np.inf)).risk.values for name in _ACTIVATIONS]
     cells = np.array([[drawn["activations", name, N] for N in widths] for name in _ACTIVATIONS])
-    return xr.Dataset(
+    return dataset(
         {
             "line": (("activation", "rho"), np.array(lines)[:, :-1]),
             "wide": ("activation", np.array(lines)[:, -1]),
@@ -253,7 +224,7 @@ def _activations(preset: GapPreset, drawn: _Drawn) -> xr.Dataset:
     )
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the four panels."""
     with canvas(11.0, 8.6) as figure:
         frames = figure.subplots(2, 2)
@@ -264,7 +235,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_gaps(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_gaps(axes: Axes, panel: Dataset) -> None:
     d = panel.attrs["d"]
     axes.plot(panel.rho, panel.largest, color="#222222", linestyle="--", label="the largest of all spectra")
     for k, decay in enumerate(panel.decay.values.tolist()):
@@ -276,7 +247,7 @@ def _draw_gaps(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend()
 
 
-def _draw_ratios(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_ratios(axes: Axes, panel: Dataset) -> None:
     for k, rho in enumerate(panel.rho.values.tolist()):
         axes.plot(panel.decay, panel.line.sel(rho=rho), color=scale_colour(k / 2), label=f"N/d = {rho:g}")
     axes.set(xlabel="s of the spectrum bᵢ = i$^{−s}$", ylabel="risk of NT / risk of NN", yscale="log")
@@ -284,7 +255,7 @@ def _draw_ratios(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend()
 
 
-def _draw_parameters(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_parameters(axes: Axes, panel: Dataset) -> None:
     d = panel.attrs["d"]
     for name in _REGIMES:
         at = panel.isel(point=panel.regime.values == name)
@@ -302,7 +273,7 @@ def _draw_parameters(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="lower left")
 
 
-def _draw_activations(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_activations(axes: Axes, panel: Dataset) -> None:
     d = panel.attrs["d"]
     axes.axhline(panel.attrs["independent"], color="#222222", linestyle="--")
     axes.text(0.052, panel.attrs["independent"] + 0.01, "N/d = ∞, every σ with λ₂ ≠ 0", fontsize=9.5)
@@ -314,7 +285,7 @@ def _draw_activations(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="lower left", bbox_to_anchor=(0.0, 0.1))
 
 
-def dots_of(panel: xr.Dataset) -> list[Dot]:
+def dots_of(panel: Dataset) -> list[Dot]:
     """Return the dots of all panels; those of one N and d were made from the same weights."""
     return [
         Dot(str(at["where"].item()), at.risk_draws.values, float(at.predicted), float(at.allowance),
@@ -323,7 +294,7 @@ def dots_of(panel: xr.Dataset) -> list[Dot]:
     ]  # fmt: skip
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return gaps and ratios, and whether all remarks stand: as dots, as bounds and as limits."""
     gap, ratio, sigma = (data[name] for name in ("gap", "ratio", "activations"))
     rows = [int(np.argmin(np.abs(gap.rho.values - N / gap.attrs["d"]))) for N in gap.width.values]

@@ -9,25 +9,21 @@ share ε of all, and the error falls like ε^{1/2}, until none of the inputs at 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazyscope.activations import Activation
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, exponents, over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.draws import attributes, exponents
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.weights import generator, tangent_as_network
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 
 _INPUTS = 20_000  # on which functions are compared
 _WAYS = {"forward": False, "central": True}
@@ -91,10 +87,8 @@ def work(preset: InclusionPreset) -> list[InclusionDraw]:
     ]
 
 
-def data(preset: InclusionPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: InclusionPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return mean errors against ε, their orders, and the smallest."""
-    import xarray as xr
-
     names, epsilon = list(dict.fromkeys(name for name, _ in declared.INCLUSION)), np.array(preset.epsilon)
     errors = np.array([row["error"] for row in rows]).reshape(len(names), preset.draws, len(_WAYS), len(epsilon))
     mean, stderr = over_draws(errors, axis=1)
@@ -108,11 +102,11 @@ def data(preset: InclusionPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
         "order_stderr": (dims, spread),
         "smallest": (dims, errors.min(axis=-1).max(axis=1)),
     }
-    about = {"citations": "ghorbani2019limitations", "d": preset.d, "width": preset.width, "draws": preset.draws}
-    return {"error": xr.Dataset(columns, {"activation": names, "way": list(_WAYS), "epsilon": epsilon}, about)}
+    about = {"citations": "ghorbani2019limitations", **attributes(preset, "d", "width", "draws")}
+    return {"error": dataset(columns, {"activation": names, "way": list(_WAYS), "epsilon": epsilon}, about)}
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the error against ε for both ways and activations."""
     panel = data["error"]
     with canvas(7.2, 4.9) as figure:
@@ -134,7 +128,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return orders and smallest errors, and whether the construction holds: both orders, and 10⁻⁶ for a smooth σ."""
     panel = data["error"]
     lines = [f"{'σ':>6}{'way':>10}{'order in ε':>18}{'expected':>10}{'smallest error':>17}"]

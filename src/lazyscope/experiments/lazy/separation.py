@@ -7,18 +7,16 @@ d³/6 cubic ones. A ReLU has no cubic part and learns none of it, trained or not
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import exponents, over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.drawing import ticks_at
+from lazyscope.experiments.frame.draws import exponents
 from lazyscope.limits.declared import cubic_share
 from lazyscope.problems import MultiIndex
 from lazyscope.protocols import SGD
@@ -26,9 +24,7 @@ from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.runs.pictures import LOOKS
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _LINKS = {"he1": "erf", "he2": "relu", "he3": "erf"}
 """What is to be learnt, and an activation that has a part of that degree."""
@@ -92,11 +88,10 @@ def work(preset: SeparationPreset) -> list[Run]:
     return [*widths, *dimensions, network, *beside]
 
 
-def data(preset: SeparationPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: SeparationPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return the risk against N/d, the share of he₃ that is learnt at N = d against d, and the trained network."""
-    import xarray as xr
-
-    values = [float(np.ravel(row["risk"])[-1]) if "risk" in row else _end(row) for row in rows]
+    # a lazy network has its exact risk, the trained one that of fresh samples at the end
+    values = [float(np.ravel(row["risk"])[-1] if "risk" in row else np.min(row["tested"])) for row in rows]
     shape = (len(_LINKS), len(_LAZY), len(preset.widths), preset.draws)
     taken = int(np.prod(shape))
     risk, error = over_draws(np.array(values[:taken]).reshape(shape))
@@ -108,17 +103,17 @@ def data(preset: SeparationPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]
             taken += count
     about = {"citations": _CITED, "problem": "he_k(⟨u, x⟩)", "d": preset.d, "draws": preset.draws}
     return {
-        "widths": xr.Dataset(
+        "widths": dataset(
             {"risk": (("link", "regime", "rho"), risk), "stderr": (("link", "regime", "rho"), error)},
             {"link": list(_LINKS), "regime": list(_LAZY), "rho": np.array(preset.widths) / preset.d},
             about,
         ),
-        "dimensions": xr.Dataset(
+        "dimensions": dataset(
             {"learnt": (("regime", "d"), shares[0]), "stderr": (("regime", "d"), shares[1])},
             {"regime": list(_LAZY), "d": list(preset.dimensions)},
             about,
         ),
-        "trained": xr.Dataset(
+        "trained": dataset(
             {"risk": (("regime",), np.array([values[taken + 1], values[taken + 2], values[taken]]))},
             {"regime": [*_LAZY, "NN"]},
             about | {"d": preset.trained, "samples": preset.protocol.steps * preset.protocol.batch},
@@ -126,12 +121,7 @@ def data(preset: SeparationPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]
     }
 
 
-def _end(row: Row) -> float:
-    """Return the risk of a network at the end of training, on fresh samples."""
-    return float(np.min(row["tested"]))
-
-
-def rates(dimensions: xr.Dataset) -> dict[str, float]:
+def rates(dimensions: Dataset) -> dict[str, float]:
     """Return the exponent of d in the share that each regime learns."""
     d = dimensions.d.values.astype(np.float64)
     return {
@@ -140,7 +130,7 @@ def rates(dimensions: xr.Dataset) -> dict[str, float]:
     }
 
 
-def errors(dimensions: xr.Dataset) -> dict[str, float]:
+def errors(dimensions: Dataset) -> dict[str, float]:
     """Return the standard errors of those exponents, from those of the shares."""
     x = np.log(dimensions.d.values.astype(np.float64))
     slope = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
@@ -148,7 +138,7 @@ def errors(dimensions: xr.Dataset) -> dict[str, float]:
     return dict(zip(dimensions.regime.values.tolist(), np.sqrt(relative**2 @ slope**2).tolist(), strict=True))
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the risk of three degrees against N/d, and the share of the third that is learnt against d."""
     with canvas(11.0, 4.6) as figure:
         left, right = figure.subplots(1, 2)
@@ -157,19 +147,14 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _widths(axes: Axes, risks: xr.Dataset, trained: xr.Dataset) -> None:
+def _widths(axes: Axes, risks: Dataset, trained: Dataset) -> None:
     styles = dict(zip(risks.link.values.tolist(), ("-", "--", ":"), strict=True))
     words = {"he1": "linear", "he2": "quadratic", "he3": "cubic"}
     for link, style in styles.items():
         for regime in risks.regime.values.tolist():
             line = risks.sel(link=link, regime=regime)
-            look: dict[str, Any] = {
-                "color": LOOKS[regime]["color"],
-                "linestyle": style,
-                "marker": "o",
-                "markersize": 3.5,
-            }
-            axes.errorbar(risks.rho, line.risk, line.stderr, label=f"{regime}, {words[link]}", **look)
+            look: dict[str, Any] = {"color": LOOKS[regime]["color"], "linestyle": style, "marker": "o"}
+            axes.errorbar(risks.rho, line.risk, line.stderr, label=f"{regime}, {words[link]}", markersize=3.5, **look)
     end, d = float(trained.risk.sel(regime="NN")), trained.attrs["d"]
     axes.plot(1.0, end, "*", markersize=14, color=LOOKS["NN"]["color"], label=f"NN, cubic, d = N = {d}")
     axes.set(xscale="log", ylim=(-0.03, 1.45), xlabel="N/d, neurons per dimension", ylabel="risk (best constant: 1)")
@@ -180,7 +165,7 @@ def _widths(axes: Axes, risks: xr.Dataset, trained: xr.Dataset) -> None:
     axes.legend(ncols=3, fontsize="small", loc="upper center")
 
 
-def _dimensions(axes: Axes, shares: xr.Dataset) -> None:
+def _dimensions(axes: Axes, shares: Dataset) -> None:
     d = shares.d.values
     for regime, fitted in rates(shares).items():
         line, colour = shares.sel(regime=regime), LOOKS[regime]["color"]
@@ -191,10 +176,9 @@ def _dimensions(axes: Axes, shares: xr.Dataset) -> None:
         axes.errorbar(x, line.learnt, line.stderr, marker="o", linestyle="", color=colour)
         bound = [cubic_share(_parameters(regime, int(size)), int(size)) for size in d]
         axes.plot(x, bound, color=colour, linestyle=":", label=f"{regime}: at most")
-    axes.set(xscale="log", yscale="log", xlabel="d = N", ylabel="share of h₃ that is learnt")
+    axes.set(yscale="log", xlabel="d = N", ylabel="share of h₃ that is learnt")
     axes.set_title("What lazy networks learn of a cubic function")
-    axes.set_xticks(d, [f"{size:g}" for size in d])
-    axes.minorticks_off()
+    ticks_at(axes, d)
     axes.legend()
 
 
@@ -203,7 +187,7 @@ def _parameters(regime: str, d: int) -> int:
     return d if regime == "RF" else d * d
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return the exponents and the three risks at N = d, and whether lazy and trained networks are apart.
 
     A share must fall, at three standard errors of its exponent, and lie below what the number of parameters allows.

@@ -8,7 +8,7 @@ negative, with a risk above the lowest of its width. On random labels there are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,19 +16,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, split
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, wrong_rows
+from lazyscope.experiments.frame.draws import split
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.factored import QuadraticRisk, enough_neurons, second_layer
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 Data = Literal["trap", "random labels"]
 _LAYERS = {"v = 1": False, "v = ±1": True}
@@ -139,10 +134,8 @@ def work(preset: SpuriousPreset) -> list[SpuriousDraw]:
     return [draw for part in preset.parts for draw in part]
 
 
-def data(preset: SpuriousPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: SpuriousPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return the share of bad ends around the bound of the trap, and the smallest N without any, for both data."""
-    import xarray as xr
-
     own = split(rows, preset.parts)
     shape = len(_LAYERS), len(preset.d)
     traps, others = own[: shape[0] * shape[1]], own[shape[0] * shape[1] :]
@@ -160,11 +153,11 @@ def data(preset: SpuriousPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     about = {"citations": "soltanolkotabi2019theoretical,du2018power", "starts": preset.starts, "slope": slope}
     coordinates = {"layer": list(_LAYERS), "d": list(preset.d)}
     return {
-        "trap": xr.Dataset(
+        "trap": dataset(
             {"share": (("start", "layer", "d", "offset"), shares.reshape(2, *shape, len(_OFFSETS)))},
             {**coordinates, "start": ["random", "near"], "offset": list(_OFFSETS)}, about,
         ),
-        "smallest": xr.Dataset(
+        "smallest": dataset(
             {
                 "trap": (("layer", "d"), trapped.reshape(shape).astype(float)),
                 "trap_bound": (("layer", "d"), bounds.astype(float)),
@@ -187,7 +180,7 @@ def _beyond(part: Sequence[SpuriousDraw], rows: Sequence[Row]) -> int:
     return sum(int(np.sum(bad(row))) for draw, row in zip(part, rows, strict=True) if draw.width >= draw.bound)
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the share of bad ends around the bound, and the smallest N without any against d."""
     with canvas(11.0, 5.0) as figure:
         left, right = figure.subplots(1, 2)
@@ -200,7 +193,7 @@ _COLOURS = {"v = 1": LOOKS["NN"]["color"], "v = ±1": LOOKS["RF"]["color"]}
 _STARTS = {"near": ("near the trap", "o", "-"), "random": ("random", "D", ":")}
 
 
-def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_shares(axes: Axes, panel: Dataset) -> None:
     for layer, colour in _COLOURS.items():
         for start, (words, marker, line) in _STARTS.items():
             at = panel.sel(layer=layer, start=start)
@@ -216,7 +209,7 @@ def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="center left", bbox_to_anchor=(0.0, 0.55))
 
 
-def _draw_smallest(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_smallest(axes: Axes, panel: Dataset) -> None:
     d = panel.d.values
     for layer, colour in _COLOURS.items():
         at = panel.sel(layer=layer)
@@ -235,7 +228,7 @@ def _draw_smallest(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, fontsize=9.0)
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return the smallest N without bad ends beside the bounds, and whether these hold and are sharp within one."""
     panel = data["smallest"]
     lines = [f"{'':>8}{'d':>4}{'bound':>8}{'trap':>6}{'bound':>12}{'random labels':>15}"]

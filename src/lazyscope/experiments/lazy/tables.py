@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame import Row
 from lazyscope.experiments.frame.judgement import Dot, judged
 from lazyscope.experiments.lazy.collect import AT_A_WIDTH, panel_data
 from lazyscope.experiments.lazy.design import Panel
 
 if TYPE_CHECKING:
-    import xarray as xr
+    from lazyscope.experiments.frame.types import Dataset, Panels
 
 
-def at_widths(data: xr.Dataset) -> list[dict[str, Any]]:
+def at_widths(data: Dataset) -> list[dict[str, Any]]:
     """Return a row for each series and width of a panel that has a cross or a dot, None where there is no number."""
     table = []
     for label in data.series.values.tolist():
@@ -33,12 +33,12 @@ def _number(value: Any) -> float | None:
     return None if np.isnan(number) else number
 
 
-def long_rows(panels: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
+def long_rows(panels: Panels) -> list[dict[str, Any]]:
     """Return everything that the picture shows, a point a row: dots, crosses, lines, traces and floors."""
     return [{"panel": name, **row} for name, data in panels.items() for row in _long(data)]
 
 
-def _long(data: xr.Dataset) -> list[dict[str, Any]]:
+def _long(data: Dataset) -> list[dict[str, Any]]:
     table: list[dict[str, Any]] = []
     for row in at_widths(data):
         size = {name: row[name] for name in ("regime", "width", "rho")}
@@ -63,7 +63,7 @@ def _long(data: xr.Dataset) -> list[dict[str, Any]]:
     return table
 
 
-def dots_of(panels: Mapping[str, xr.Dataset]) -> list[Dot]:
+def dots_of(panels: Panels) -> list[Dot]:
     """Return every dot with its prediction; all of SGD have seen the same samples, as have fits of one width."""
     dots = []
     for name, data in panels.items():
@@ -81,7 +81,7 @@ def dots_of(panels: Mapping[str, xr.Dataset]) -> list[Dot]:
     return dots
 
 
-def verdict(panels: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(panels: Panels) -> list[str]:
     """Return the three fidelities at each cross and dot, the prediction, what lies between, and whether it may."""
     lines = []
     for data in panels.values():
@@ -130,7 +130,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _table(data: xr.Dataset) -> list[str]:
+def _table(data: Dataset) -> list[str]:
     """Return a line for each cross and dot under the names of the columns; a blank line tells series apart."""
     cells: list[tuple[str, ...]] = [_COLUMNS]
     label = ""

@@ -13,7 +13,7 @@ the features are not Gaussian, is of the same order, so that as much is allowed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame import Row, dataset, wrong_rows, wrong_work
 from lazyscope.experiments.frame.dots import Prediction, Setting, held
 from lazyscope.experiments.frame.judgement import judged
-from lazyscope.experiments.frame.verdict import Answer, Data, Fault, Worked, wrong_rows, wrong_work
+from lazyscope.experiments.frame.verdict import Answer, Data, Fault, Worked
 from lazyscope.limits.margin.at_weights import features_at, nonlinear_features_at
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
@@ -32,7 +32,7 @@ from lazyscope.runs.verbs import limit
 from lazyscope.training.linear.margin import drawn_weights
 
 if TYPE_CHECKING:
-    import xarray as xr
+    from lazyscope.experiments.frame.types import Dataset, Panels
 
 HOW = (
     "Predicted: Gordon's formula at each draw's own weights; allowed: what one sample or neuron changes, and as much "
@@ -49,15 +49,13 @@ class MarginSetting(Setting):
     measured = ("error", "margin", "support", "separable")
     method = "margin"
 
-    def data(self, rows: Sequence[Row]) -> xr.Dataset:
+    def data(self, rows: Sequence[Row]) -> Dataset:
         """Return means, standard errors, limits and predictions at the dots, with every draw."""
-        import xarray as xr
-
         psi1 = np.array(self.widths) / self.d
         theory = limit(self.problem, self.regime, psi1=psi1, psi2=self.samples / self.d, method="margin")
         ratios = {"psi1": (("width",), psi1), "ratio": (("width",), psi1 * self.d / self.samples)}
         columns = self.columns(rows, theory, np.full(len(self.widths), True)) | self.predicted(self.predictions())
-        return xr.Dataset(columns, {"width": list(self.widths), **ratios}, self.about(theory))
+        return dataset(columns, {"width": list(self.widths), **ratios}, self.about(theory))
 
     def predictions(self) -> dict[str, Prediction]:
         """Return error and margin of every draw at its own weights, and what they leave out.
@@ -101,7 +99,7 @@ class MarginSetting(Setting):
         return np.array([[float(one[name]) for one in found] for name in _JUDGED])
 
 
-def lines(problem: LinearLabels, regime: RandomFeatures, psi1: NDArray[np.float64], psi2: float) -> xr.Dataset:
+def lines(problem: LinearLabels, regime: RandomFeatures, psi1: NDArray[np.float64], psi2: float) -> Dataset:
     """Return the limit along ψ₁ where data are separable, with the Bayes error."""
     along = limit(problem, regime, psi1=psi1, psi2=psi2, method="margin")
     shown = along[["error", "margin", "support"]].isel(psi1=along.separable.values)
@@ -109,7 +107,7 @@ def lines(problem: LinearLabels, regime: RandomFeatures, psi1: NDArray[np.float6
     return shown
 
 
-def agreement(panels: Mapping[str, xr.Dataset]) -> Answer:
+def agreement(panels: Panels) -> Answer:
     """Return in one line whether errors and margins are what Gordon's formula says at the weights of each draw.
 
     Dots below the separability threshold, where the limit is that of no classifier, are not judged.
@@ -121,7 +119,7 @@ def agreement(panels: Mapping[str, xr.Dataset]) -> Answer:
 def faults(data: Data, work: Worked, fainter: Callable[[Any], Any]) -> tuple[Fault, ...]:
     """Return the mistakes that a figure of max-margin classification must see; the last argument changes a preset."""
 
-    def tested_elsewhere(preset: Any, rows: Sequence[Row]) -> Mapping[str, xr.Dataset]:
+    def tested_elsewhere(preset: Any, rows: Sequence[Row]) -> Panels:
         return data(preset, [*rows[:-1], rows[-1] | {"error": np.full_like(rows[-1]["error"], 0.5)}])
 
     return (

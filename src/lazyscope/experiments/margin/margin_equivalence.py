@@ -13,21 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame import judgement
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, judgement
 from lazyscope.experiments.frame.dots import all_trials, by_panel, held
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer
+from lazyscope.experiments.frame.drawing import entry
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import LOOKS
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _COLOURS = {"relu": LOOKS["RF"]["color"], "tanh": LOOKS["NN"]["color"], "sign": LOOKS["NT"]["color"]}
 _MARKERS = {"relu": "o", "tanh": "D", "sign": "^"}
@@ -74,7 +69,7 @@ def work(preset: MarginEquivalencePreset) -> list[Run]:
     return all_trials(preset.settings)
 
 
-def data(preset: MarginEquivalencePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: MarginEquivalencePreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return the limit of each activation, and the dots of each setting."""
     panels = {}
     psi1 = np.geomspace(0.5, 1.15 * max(preset.psi1), 200)
@@ -85,7 +80,7 @@ def data(preset: MarginEquivalencePreset, rows: Sequence[Row]) -> dict[str, xr.D
     return panels | {name: setting.data(own) for name, setting, own in by_panel(preset.settings, rows)}
 
 
-def pairs(data: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
+def pairs(data: Panels) -> list[dict[str, Any]]:
     """Return the paired differences, nonlinear minus noisy linear, a row for each setting and width.
 
     Where one sample or one neuron would change a number by so much, `…_allowance`, they may differ by it.
@@ -106,7 +101,7 @@ def pairs(data: Mapping[str, xr.Dataset]) -> list[dict[str, Any]]:
     return table
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw both kinds on their common limit, and their paired difference against d."""
     differences = pairs(data)
     last = max(row["d"] for row in differences)
@@ -125,17 +120,14 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _key(data: Mapping[str, xr.Dataset]) -> list[Any]:
+def _key(data: Panels) -> list[Any]:
     """Return a colour for each activation, and what lines, full and open markers stand for."""
-    from matplotlib.lines import Line2D
-
     dark, known = "#333333", [name for name in _COLOURS if f"{name}, limit" in data]
-    colours = [Line2D([], [], color=_COLOURS[name], marker=_MARKERS[name], label=f"σ = {name}") for name in known]
     return [
-        *colours,
-        Line2D([], [], color=dark, label="limit"),
-        Line2D([], [], color=dark, marker="o", linestyle="", label="nonlinear"),
-        Line2D([], [], marker="o", linestyle="", label="noisy linear", **_open(dark)),
+        *(entry(f"σ = {name}", color=_COLOURS[name], marker=_MARKERS[name]) for name in known),
+        entry("limit", color=dark),
+        entry("nonlinear", color=dark, marker="o", linestyle=""),
+        entry("noisy linear", marker="o", linestyle="", **_open(dark)),
     ]
 
 
@@ -143,7 +135,7 @@ def _open(colour: str) -> dict[str, Any]:
     return {"markersize": 9.0, "markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.0}
 
 
-def _on_the_limit(axes: Axes, data: Mapping[str, xr.Dataset], name: str, d: int) -> None:
+def _on_the_limit(axes: Axes, data: Panels, name: str, d: int) -> None:
     for activation, colour in _COLOURS.items():
         if f"{activation}, limit" not in data:
             continue
@@ -151,17 +143,8 @@ def _on_the_limit(axes: Axes, data: Mapping[str, xr.Dataset], name: str, d: int)
         axes.plot(line.psi1, line[name], color=colour)
         for kind, hollow in (("nonlinear", False), ("noisy linear", True)):
             panel = data[f"{activation}, {kind}, d = {d}"]
-            look = _open(colour) if hollow else {}
-            axes.errorbar(
-                panel.psi1,
-                panel[name],
-                panel[f"{name}_stderr"],
-                linestyle="",
-                color=colour,
-                marker=_MARKERS[activation],
-                label=kind,
-                **look,
-            )
+            look = {"color": colour, "marker": _MARKERS[activation], **(_open(colour) if hollow else {})}
+            axes.errorbar(panel.psi1, panel[name], panel[f"{name}_stderr"], linestyle="", label=kind, **look)
 
 
 def _against_d(axes: Axes, differences: Sequence[Mapping[str, Any]], name: str) -> None:
@@ -174,21 +157,17 @@ def _against_d(axes: Axes, differences: Sequence[Mapping[str, Any]], name: str) 
         here = {
             d: min((r for r in shown if r["d"] == d), key=lambda r: abs(r["psi1"] - 3.0)) for d in dimensions if shown
         }
-        axes.errorbar(
-            [d * 1.04 ** (shift - 1) for d in here],
-            [row[name] for row in here.values()],
-            [2.0 * row[f"{name}_stderr"] for row in here.values()],
-            linestyle="",
-            color=colour,
-            marker=_MARKERS[activation],
-        )
+        aside = [d * 1.04 ** (shift - 1) for d in here]
+        gaps, errors = ([row[key] for row in here.values()] for key in (name, f"{name}_stderr"))
+        look = {"color": colour, "marker": _MARKERS[activation], "linestyle": ""}
+        axes.errorbar(aside, gaps, [2.0 * error for error in errors], **look)
     axes.set_xscale("log")
     axes.set_xticks(dimensions)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return the paired differences, and whether the conjecture stands."""
     table = [f"{'σ':<6}{'d':>5}{'N/d':>7}{'difference in error':>24}{'in margin':>24}"]
     differences = pairs(data)
@@ -201,12 +180,10 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     table.append(
         f"in standard errors: {np.sqrt(np.mean(np.square(z))):.2f} in root mean square, the mean {np.mean(z):+.2f}"
     )
-    count = len(differences) * len(_PANELS)
-    same = (
-        f"Equivalent: all {count} differences are zero within 4 standard errors and what one sample changes."
-        if not far
-        else f"Not equivalent: {far} of {count} differences beyond 4 standard errors and what one sample changes."
-    )
+    count, within = len(differences) * len(_PANELS), "4 standard errors and what one sample changes"
+    same = f"Equivalent: all {count} differences are zero within {within}."
+    if far:
+        same = f"Not equivalent: {far} of {count} differences beyond {within}."
     dots = {key: panel for key, panel in data.items() if "limit" not in key}
     table += [*judgement.table(held(dots, tuple(_PANELS))), margin_dots.HOW]
     ending = margin_dots.agreement(dots)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame import Experiment, Preset, Row, canvas
 from lazyscope.experiments.frame.dots import all_trials, by_panel, held
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.judgement import table
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.limits.margin.separability import separability_threshold
@@ -21,9 +19,7 @@ from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import FLOOR, LOOKS
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _DOTS = (
     {"color": LOOKS["RF"]["color"], "marker": "o"},
@@ -70,7 +66,7 @@ def work(preset: MaxMarginPreset) -> list[Run]:
     return all_trials(preset.settings)
 
 
-def data(preset: MaxMarginPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: MaxMarginPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return the limit, and the dots of each dimension."""
     regime = RandomFeatures("relu")
     at = separability_threshold(preset.problem, regime, psi2=preset.psi2)
@@ -80,7 +76,7 @@ def data(preset: MaxMarginPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     return panels | {name: setting.data(own) for name, setting, own in by_panel(preset.settings, rows)}
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw error and margin side by side, the limit as a line."""
     with canvas(10.0, 4.3) as figure:
         for axes, (name, label) in zip(figure.subplots(1, 2), _PANELS.items(), strict=True):
@@ -92,7 +88,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, data: Mapping[str, xr.Dataset], name: str) -> None:
+def _panel(axes: Axes, data: Panels, name: str) -> None:
     line = data["limit"]
     threshold = line.attrs["threshold"]
     axes.axvspan(0.0, threshold, color="#eeeeee", zorder=0, linewidth=0)
@@ -108,7 +104,7 @@ def _panel(axes: Axes, data: Mapping[str, xr.Dataset], name: str) -> None:
     axes.set_xlim(left=0.0)
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return every dot with its limit and its prediction, and whether they agree."""
     dots = dict(list(data.items())[1:])
     share = min(float(panel.separable.min()) for panel in dots.values())

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, wrong_work
+from lazyscope.experiments.frame.draws import attributes
 from lazyscope.experiments.frame.judgement import Dot, judged, table
-from lazyscope.experiments.frame.verdict import answer, wrong_work
 from lazyscope.limits.margin.at_weights import features_at
 from lazyscope.limits.margin.finite import separable_share
 from lazyscope.limits.margin.separability import separability_threshold
@@ -24,9 +22,7 @@ from lazyscope.runs.pictures import scale_colour
 from lazyscope.training.linear.margin import drawn_weights
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _REGIMES: dict[str, RandomFeatures | IsotropicFeatures] = {
     "random features": RandomFeatures("relu"),
@@ -81,24 +77,16 @@ PRESETS = {
 
 def work(preset: SeparabilityPreset) -> list[Run]:
     """Return the trials of every point."""
-    return [
-        Run(
-            "simulate",
-            preset.problem,
-            _REGIMES[name],
-            {"width": (N,), "samples": (n,), "d": (d,)},
-            "margin",
-            number=number,
-        )
-        for name, d, N, n in preset.grid()
-        for number in range(preset.draws)
-    ]
+    runs = []
+    for name, d, N, n in preset.grid():
+        sizes = {"width": (N,), "samples": (n,), "d": (d,)}
+        one = Run("simulate", preset.problem, _REGIMES[name], sizes, "margin")
+        runs += [one.at(number=number) for number in range(preset.draws)]
+    return runs
 
 
-def data(preset: SeparabilityPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: SeparabilityPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return the share of separable draws by d and N/n, and where it crosses one half, a panel a regime."""
-    import xarray as xr
-
     separable = (
         np.array([float(row["separable"]) for row in rows]).reshape(len(preset.grid()), preset.draws).mean(axis=1)
     )
@@ -109,26 +97,19 @@ def data(preset: SeparabilityPreset, rows: Sequence[Row]) -> dict[str, xr.Datase
         ratio = np.array([N / n for _, _, N, n in preset.grid()[part]]).reshape(shape)
         share = separable[part].reshape(shape)
         fits = np.array([crossing(x, y, preset.draws) for x, y in zip(ratio, share, strict=True)])
-        panels[name] = xr.Dataset(
-            {
-                "separable": (("d", "relative"), share),
-                "ratio": (("d", "relative"), ratio),
-                "predicted": (("d", "relative"), theory[..., 0]),
-                "allowance": (("d", "relative"), theory[..., 1]),
-                "crossing": (("d",), fits[:, 0]),
-                "crossing_stderr": (("d",), fits[:, 1]),
-                "width_of_step": (("d",), fits[:, 2]),
-            },
-            {"d": list(preset.d), "relative": list(preset.relative)},
-            {
-                "problem": str(preset.problem),
-                "regime": str(_REGIMES[name]),
-                "threshold": threshold,
-                "draws": preset.draws,
-                "psi2": preset.psi2,
-                "citations": "montanari2019generalization,amelunxen2014living,cover1965geometrical",
-            },
-        )
+        dims = ("d", "relative")
+        columns = {
+            "separable": (dims, share),
+            "ratio": (dims, ratio),
+            "predicted": (dims, theory[..., 0]),
+            "allowance": (dims, theory[..., 1]),
+            "crossing": ("d", fits[:, 0]),
+            "crossing_stderr": ("d", fits[:, 1]),
+            "width_of_step": ("d", fits[:, 2]),
+        }
+        about = attributes(preset, "problem", "draws", "psi2") | {"regime": str(_REGIMES[name]), "threshold": threshold}
+        about["citations"] = "montanari2019generalization,amelunxen2014living,cover1965geometrical"
+        panels[name] = dataset(columns, {"d": list(preset.d), "relative": list(preset.relative)}, about)
     return panels
 
 
@@ -174,7 +155,7 @@ def crossing(x: NDArray[np.float64], share: NDArray[np.float64], draws: int) -> 
     return float(best[0]), float(np.sqrt(np.linalg.inv(hessian)[0, 0])), float(np.exp(best[1]))
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the share of separable draws against N/n, a curve a dimension, the threshold as a vertical line."""
     with canvas(10.4, 4.3) as figure:
         for axes, (name, panel) in zip(figure.subplots(1, len(data), sharey=True), data.items(), strict=True):
@@ -186,7 +167,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, panel: xr.Dataset) -> None:
+def _panel(axes: Axes, panel: Dataset) -> None:
     from scipy.special import ndtr
 
     threshold = panel.attrs["threshold"]
@@ -196,19 +177,12 @@ def _panel(axes: Axes, panel: xr.Dataset) -> None:
     for k, d in enumerate(panel.d.values.tolist()):
         at, colour = panel.sel(d=d), scale_colour(k / max(1, panel.d.size - 1))
         error = np.sqrt(at.separable * (1.0 - at.separable) / panel.attrs["draws"])
-        axes.errorbar(
-            at.ratio,
-            at.separable,
-            error,
-            linestyle="",
-            color=colour,
-            marker=_MARKERS[k % len(_MARKERS)],
-            label=f"d = {d}",
-        )
+        look: dict[str, Any] = {"color": colour, "marker": _MARKERS[k % len(_MARKERS)], "linestyle": ""}
+        axes.errorbar(at.ratio, at.separable, error, label=f"d = {d}", **look)
         axes.plot(x, ndtr((x - float(at.crossing)) / float(at.width_of_step)), color=colour, linewidth=1.0)
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return where half the draws are separable, every share with its prediction, and whether they agree."""
     lines = [f"{'features':<20}{'d':>5}{'half at N/n':>22}{'threshold':>11}{'width of the step':>19}"]
     for name, panel in data.items():
@@ -227,17 +201,11 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     )
     lines.append(f"At the other {len(dots) - len(unsure)} points {rare:.1f} exceptions are expected and {seen} seen.")
     too_many = seen > rare + 4.0 * np.sqrt(rare) + 1.0
-    return [
-        *lines,
-        answer(
-            found.holds and not too_many,
-            found,
-            f"Theory and simulation differ: {seen} exceptions" if found.holds else found,
-        ),
-    ]
+    no = f"Theory and simulation differ: {seen} exceptions" if found.holds else found
+    return [*lines, answer(found.holds and not too_many, found, no)]
 
 
-def _dots(name: str, panel: xr.Dataset) -> list[Dot]:
+def _dots(name: str, panel: Dataset) -> list[Dot]:
     """Return the share of separable draws at each N/n and d, whose spread is that of a coin."""
     dots, draws = [], panel.attrs["draws"]
     for i, d in enumerate(panel.d.values.tolist()):
@@ -259,12 +227,11 @@ def _rare(dots: Sequence[Dot]) -> tuple[float, int]:
 
 
 _TITLE = "The probability that data are separable, around the threshold N/n"
-_FAULTS = (
-    wrong_work(
-        "sizes that are half as large again as they are said to be",
-        data,
-        work,
-        lambda right: replace(right, relative=tuple(1.5 * ratio for ratio in right.relative)),
-    ),
-)
+
+
+def _larger(right: SeparabilityPreset) -> SeparabilityPreset:
+    return replace(right, relative=tuple(1.5 * ratio for ratio in right.relative))
+
+
+_FAULTS = (wrong_work("sizes that are half as large again as they are said to be", data, work, _larger),)
 EXPERIMENT = Experiment("separability", _TITLE, PRESETS, work, data, plot, verdict, place=43, faults=_FAULTS)

@@ -11,18 +11,25 @@ The error on images that were held out, with their true labels, peaks at each on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import (
+    Draw,
+    Experiment,
+    Preset,
+    Row,
+    answer,
+    averaged,
+    canvas,
+    dataset,
+    wrong_rows,
+)
+from lazyscope.experiments.frame.draws import attributes
 from lazyscope.numerics.blas import threads_for
 from lazyscope.numerics.ridge import ridge_path
 from lazyscope.regimes import RandomFeatures
@@ -30,9 +37,7 @@ from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.linear.random_layer import features, unit_rows
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 PIXELS = 64
 IMAGES = 1797
@@ -138,13 +143,8 @@ def _fit_network(
         gradient = [(inward.T @ X).ravel(), inward.sum(axis=0), hidden.T @ outward, [outward.sum()]]
         return float(np.mean(residual**2)), np.concatenate(gradient)
 
-    options: dict[str, Any] = {
-        "maxiter": iterations,
-        "maxfun": 4 * iterations,
-        "maxcor": 20,
-        "ftol": 1e-14,
-        "gtol": 1e-9,
-    }
+    few = {"maxiter": iterations, "maxfun": 4 * iterations}
+    options: dict[str, Any] = {**few, "maxcor": 20, "ftol": 1e-14, "gtol": 1e-9}
     end = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     W, b, a, c = unpack(end.x)
     return float(end.fun), np.maximum(new @ W.T + b, 0.0) @ a + c
@@ -174,11 +174,9 @@ def work(preset: DigitsPreset) -> list[DigitsDraw]:
     ]
 
 
-def data(preset: DigitsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: DigitsPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return means over splits, with standard errors, a panel for each way to fit."""
-    import xarray as xr
-
-    panels: dict[str, xr.Dataset] = {}
+    panels: dict[str, Dataset] = {}
     start = 0
     for fit in _FITS:
         widths = getattr(preset, fit)
@@ -186,26 +184,19 @@ def data(preset: DigitsPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
         start += len(part)
         columns: dict[str, Any] = {}
         for name in _SHOWN:
-            values = np.array([row[name] for row in part]).reshape(len(widths), preset.draws)
-            mean, stderr = over_draws(values)
-            columns |= {name: ("width", mean), f"{name}_stderr": ("width", stderr)}
+            columns |= averaged(name, "width", np.array([row[name] for row in part]).reshape(-1, preset.draws))
         coordinates = {
             "width": list(widths),
             "ratio": ("width", np.array(widths) / preset.samples),
             "parameters": ("width", [DigitsDraw(fit, N).parameters for N in widths]),
         }
         threshold = preset.samples if fit == "features" else (preset.samples - 1) / (PIXELS + 2)
-        about = {
-            "samples": preset.samples,
-            "flip": preset.flip,
-            "draws": preset.draws,
-            "threshold": threshold / preset.samples,
-        }
-        panels[fit] = xr.Dataset(columns, coordinates, about)
+        about = attributes(preset, "samples", "flip", "draws") | {"threshold": threshold / preset.samples}
+        panels[fit] = dataset(columns, coordinates, about)
     return panels
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw a frame for each way to fit, with its threshold."""
     with canvas(9.8, 4.6) as figure:
         frames = figure.subplots(1, 2, sharey=True)
@@ -218,7 +209,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _frame(axes: Axes, panel: xr.Dataset, title: str) -> None:
+def _frame(axes: Axes, panel: Dataset, title: str) -> None:
     for name, (label, colour, marker) in _SHOWN.items():
         values = np.where(panel[name].values > 1e-4, panel[name].values, np.nan)  # below it: an interpolation
         look = {"color": colour, "marker": marker, "linewidth": 1.2, "markersize": 5}
@@ -233,7 +224,7 @@ def _frame(axes: Axes, panel: xr.Dataset, title: str) -> None:
     )  # fmt: skip
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return where each fit begins to interpolate and where its test error peaks, and whether the two are near."""
     lines = [f"{'':<10}{'N':>6}{'N/n':>8}{'params/n':>10}{'test error':>20}{'wrong signs':>14}{'training':>11}"]
     apart, where = [], []
@@ -246,9 +237,8 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             lines.append(f"{fit:<10}{N:>6}{ratios}{risk}{float(panel.error[i]):>14.3f}{float(panel.train[i]):>11.2e}")
         peak, first = int(np.argmax(panel.risk.values)), int(np.argmax(panel.train.values < _LITTLE))
         if not 0.5 <= panel.width.values[peak] / panel.width.values[first] <= 2.0:
-            apart.append(
-                f"{fit} (peak at N = {panel.width.values[peak]}, interpolates from {panel.width.values[first]})"
-            )
+            at, begins = panel.width.values[[peak, first]]
+            apart.append(f"{fit} (peak at N = {at}, interpolates from {begins})")
         where.append(f"{fit} at N/n = {float(panel.ratio[peak]):.3g}, parameters/n = {fitted[peak]:.2f}")
     end = (
         "Both peak where they begin to interpolate, within a factor of two"

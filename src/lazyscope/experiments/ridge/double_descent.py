@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame import Experiment, Preset, Row, canvas
 from lazyscope.experiments.frame.dots import held, ridge_name
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.judgement import table
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 
 _TITLES = {"risk": "Test error", "bias": "Bias", "variance": "Variance", "train": "Training error"}
 _LOWEST, _HIGHEST = {"risk": 0.1, "bias": 0.03, "variance": 0.003, "train": 0.003}, 12.0
@@ -52,12 +49,12 @@ def work(preset: DoubleDescentPreset) -> list[Run]:
     return preset.setting.trials
 
 
-def data(preset: DoubleDescentPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: DoubleDescentPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return lines and dots."""
     return {"double descent": preset.setting.data(rows, ridge_dots.ratios_around_one(0.08, 12.0, 240))}
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw four frames, one legend."""
     panel = data["double descent"]
     colours = ridge_dots.colours_of(panel)
@@ -76,7 +73,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return every risk, simulated, in the limit and predicted at its own sizes, and whether they agree."""
     panel = data["double descent"]
     peaks = {ridge_name(float(r)): ridge_dots.peak(panel, float(r)) for r in panel.ridge.values}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,8 @@ import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.statement import Statement
-from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame import Experiment, Preset, Row, canvas
 from lazyscope.experiments.frame.dots import all_trials, by_panel, held
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.judgement import table
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
@@ -21,8 +19,7 @@ from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import LOOKS
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 
 _KINDS = {"ReLU": False, "noisy linear": True}
 _LOOKS = {
@@ -74,13 +71,13 @@ def work(preset: EquivalencePreset) -> list[Run]:
     return all_trials(preset.settings)
 
 
-def data(preset: EquivalencePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: EquivalencePreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return lines and dots, a panel for each kind of features and each dimension."""
     lines = ridge_dots.ratios_around_one(0.08, 6.0, 160)
     return {name: setting.data(own, lines) for name, setting, own in by_panel(preset.settings, rows)}
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw test and training error, a column for each dimension."""
     dimensions = list(dict.fromkeys(panel.attrs["d"] for panel in data.values()))
     with canvas(9.6, 6.4) as figure:
@@ -103,7 +100,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return the gaps between the two kinds and to the limit, and whether they agree."""
     lines = [f"{'d':>5}{'N/n':>7}{'ReLU':>20}{'noisy linear':>20}{'limit':>10}{'gap / stderr':>14}"]
     worst = 0.0

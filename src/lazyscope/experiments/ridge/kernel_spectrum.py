@@ -14,11 +14,9 @@ import numpy as np
 
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, exponents, over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_numbers, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.draws import attributes, exponents
+from lazyscope.experiments.frame.verdict import wrong_numbers
 from lazyscope.limits.spectral import feature_matrix
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import LOOKS
@@ -26,9 +24,7 @@ from lazyscope.training.linear.random_layer import features, unit_rows
 from lazyscope.weights import generator
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _CITED = "cheng2013spectrum,pennington2017nonlinear"
 _KINDS = {"ReLU": ("relu", False), "noisy linear": ("relu", True), "|u|": ("abs", False)}
@@ -77,16 +73,6 @@ class SpectrumPreset(Preset):
     psi1: float = 6.0
     psi2: float = 2.0
 
-    @property
-    def trials(self) -> list[SpectrumDraw]:
-        """All matrices, kind by kind and dimension by dimension."""
-        return [
-            SpectrumDraw(kind, d, self.psi1, self.psi2, number)
-            for kind in _KINDS
-            for d in self.d
-            for number in range(self.draws)
-        ]
-
 
 PRESETS = {
     "quick": SpectrumPreset("a quarter of a minute", (40, 80, 160, 320), 4),
@@ -95,36 +81,34 @@ PRESETS = {
 
 
 def work(preset: SpectrumPreset) -> list[SpectrumDraw]:
-    """Return all matrices."""
-    return preset.trials
+    """Return all matrices, kind by kind and dimension by dimension."""
+    return [
+        SpectrumDraw(kind, d, preset.psi1, preset.psi2, number)
+        for kind in _KINDS
+        for d in preset.d
+        for number in range(preset.draws)
+    ]
 
 
-def data(preset: SpectrumPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: SpectrumPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return the density with a histogram of the largest matrices, and the distances against d."""
-    import xarray as xr
-
-    drawn = dict(zip(((one.kind, one.d, one.number) for one in preset.trials), rows, strict=True))
     sigmas = {kind: Activation(name) for kind, (name, _) in _KINDS.items()}
     laws = {kind: feature_matrix.distribution(sigma, preset.psi1, preset.psi2) for kind, sigma in sigmas.items()}
     shape = (len(_KINDS), len(preset.d), preset.draws)
-    distances, largest = np.empty(shape), np.empty(shape)
-    for i, kind in enumerate(_KINDS):
-        for j, d in enumerate(preset.d):
-            for k in range(preset.draws):
-                row = drawn[kind, d, k]
-                distances[i, j, k] = laws[kind].distance(row["eigenvalues"])
-                largest[i, j, k] = float(row["largest"][0])
+    pairs = list(zip(work(preset), rows, strict=True))
+    distances = np.array([laws[draw.kind].distance(row["eigenvalues"]) for draw, row in pairs]).reshape(shape)
+    largest = np.array([row["largest"][0] for row in rows]).reshape(shape)
     expected = [
         [feature_matrix.spike(sigma, preset.psi1, preset.psi2, round(preset.psi2 * d)) for d in preset.d]
         for sigma in sigmas.values()
     ]
-    about: dict[str, Any] = {"psi1": preset.psi1, "psi2": preset.psi2, "citations": _CITED, "d": preset.d[-1]}
+    about = {**attributes(preset, "psi1", "psi2"), "citations": _CITED, "d": preset.d[-1]}
     panels = {}
     for kind, law in laws.items():
-        some = [drawn[kind, preset.d[-1], k]["eigenvalues"] for k in range(preset.draws)]
-        panels[kind] = _histogram(law, some, about)
+        last = [row["eigenvalues"] for draw, row in pairs if (draw.kind, draw.d) == (kind, preset.d[-1])]
+        panels[kind] = _histogram(law, last, about)
     axes = ("kind", "d", "draw")
-    sizes = xr.Dataset(
+    sizes = dataset(
         {"distance": (axes, distances), "largest": (axes, largest), "spike": (axes[:2], np.array(expected))},
         {"kind": list(_KINDS), "d": list(preset.d)},
         about,
@@ -132,16 +116,14 @@ def data(preset: SpectrumPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     return {**panels, "distance": sizes}
 
 
-def _histogram(law: feature_matrix.Distribution, some: Sequence[FloatArray], about: Mapping[str, Any]) -> xr.Dataset:
+def _histogram(law: feature_matrix.Distribution, some: Sequence[FloatArray], about: Mapping[str, Any]) -> Dataset:
     """Return the mean histogram and the density, both over log λ: the two bulks are of very different sizes."""
-    import xarray as xr
-
     inside = law.at[law.density > 0.0]
     low = 0.8 * min(float(inside[0]), min(float(values[0]) for values in some))
     top = 1.1 * max(float(inside[-1]), max(float(values[-1]) for values in some))
     edges, shown = np.geomspace(low, top, 51), np.geomspace(low, top, 801)
     counts = np.mean([np.histogram(values, edges)[0] / values.size for values in some], axis=0)
-    return xr.Dataset(
+    return dataset(
         {
             "histogram": (("bin",), counts / np.diff(np.log(edges))),
             "density": (("place",), shown * np.interp(shown, law.at, law.density, left=0.0, right=0.0)),
@@ -152,7 +134,7 @@ def _histogram(law: feature_matrix.Distribution, some: Sequence[FloatArray], abo
     )
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw histograms under their densities, and the distance between them against d."""
     with canvas(13.5, 4.3) as figure:
         frames = figure.subplots(1, 3)
@@ -162,7 +144,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _spectrum(axes: Axes, panel: xr.Dataset, kind: str, title: str, linear: xr.Dataset | None = None) -> None:
+def _spectrum(axes: Axes, panel: Dataset, kind: str, title: str, linear: Dataset | None = None) -> None:
     full: dict[str, Any] = {"color": _LOOKS[kind]["color"], "alpha": 0.35, "step": "mid"}
     axes.fill_between(panel.bin, panel.histogram, label=f"{kind} features, drawn", **full)
     if linear is not None:
@@ -176,7 +158,7 @@ def _spectrum(axes: Axes, panel: xr.Dataset, kind: str, title: str, linear: xr.D
     axes.legend()
 
 
-def _distances(axes: Axes, panel: xr.Dataset) -> None:
+def _distances(axes: Axes, panel: Dataset) -> None:
     slopes, errors = rates(panel)
     for kind, slope, error in zip(panel.kind.values.tolist(), slopes, errors, strict=True):
         mean, stderr = over_draws(panel.distance.sel(kind=kind).values)
@@ -192,12 +174,12 @@ def _distances(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend()
 
 
-def rates(panel: xr.Dataset) -> tuple[FloatArray, FloatArray]:
+def rates(panel: Dataset) -> tuple[FloatArray, FloatArray]:
     """Return the exponents of d in the distances, and their standard errors."""
     return exponents(panel.d.values.astype(np.float64), panel.distance.values)
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return distances, exponents and the largest eigenvalue, and whether theory and draws meet as d grows."""
     panel = data["distance"]
     slopes, errors = rates(panel)

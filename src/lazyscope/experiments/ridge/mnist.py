@@ -8,7 +8,7 @@ the line of their kernel from above.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,11 +17,8 @@ from numpy.typing import NDArray
 
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, over_draws, split
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.draws import attributes, split
 from lazyscope.experiments.ridge import mnist_images
 from lazyscope.lenses.forecast import verb
 from lazyscope.lenses.forecast.kernels import of_rows
@@ -30,9 +27,7 @@ from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import scale_colour
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 Source = Literal["mnist", "digits"]
 Lazy = Literal["RF", "NT"]
@@ -80,16 +75,11 @@ class MnistForecast(Draw):
         """Return the error (samples, width, ridge) and its standard error by the jackknife, relative."""
         X, y = images(self.source)
         mine = parts(len(X), self.pools, self.pool, self.seed)[0][self.number]
-        K = _twice(of_rows(X[mine], Activation("relu"), tangent=self.regime == "NT"))
+        K = of_rows(X[mine], Activation("relu"), tangent=self.regime == "NT")
+        K *= 2.0  # K(x, x) = 1 for ReLU, as √2σ has it
         known = verb.Forecaster.of(Rows(K, y[mine][:, None], None, ""), float(max(self.samples)))
         found = known.at(*np.ix_(self.samples, self.widths or (np.inf,), self.ridges))
         return {"risk": found["risk"][0], "stderr": found["stderr"][0], "extrapolated": found["extrapolated"]}
-
-
-def _twice(K: FloatArray) -> FloatArray:
-    """K(x, x) = 1 for ReLU, as √2σ has it."""
-    K *= 2.0
-    return K
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,19 +200,11 @@ def _of(preset: MnistPreset, regime: Lazy) -> list[Draw]:
     return [*_forecasts(preset, regime), *_dots(preset, regime)]
 
 
-def data(preset: MnistPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: MnistPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return for each regime the forecast at every width, and beside the fits, with their standard errors."""
-    import xarray as xr
-
-    panels: dict[str, xr.Dataset] = {}
+    panels: dict[str, Dataset] = {}
     own = split(rows, [_of(preset, regime) for regime in _TITLES])
-    about = {
-        "source": preset.source,
-        "pools": preset.pools,
-        "pool": preset.pool,
-        "draws": preset.draws,
-        "citations": ",".join(verb.CITATIONS),
-    }
+    about = {**attributes(preset, "source", "pools", "pool", "draws"), "citations": ",".join(verb.CITATIONS)}
     for regime, part in zip(_TITLES, own, strict=True):
         lines, widths, pools = _forecasts(preset, regime)[0], preset.widths(regime), part[: preset.pools]
         shape = len(preset.samples), len(widths), preset.draws, len(preset.ridges)
@@ -231,11 +213,11 @@ def data(preset: MnistPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
         places = [lines.widths.index(float(N)) for N in widths] if regime == "RF" else [0] * len(widths)
         coordinates = {"samples": list(preset.samples), "ridge": list(preset.ridges)}
         dims = ("samples", "width", "ridge")
-        panels[f"{regime} lines"] = xr.Dataset(
+        panels[f"{regime} lines"] = dataset(
             {"risk": (dims, whole["risk"]), "stderr": (dims, whole["stderr"])},
             {**coordinates, "width": list(lines.widths) or [np.inf]}, {**about, "regime": regime},
         )  # fmt: skip
-        panels[f"{regime} dots"] = xr.Dataset(
+        panels[f"{regime} dots"] = dataset(
             {
                 "risk": (dims, mean), "stderr": (dims, stderr), "forecast": (dims, whole["risk"][:, places]),
                 "forecast_stderr": (dims, whole["stderr"][:, places]),
@@ -245,7 +227,7 @@ def data(preset: MnistPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     return panels
 
 
-def plot(panels: Mapping[str, xr.Dataset]) -> Figure:
+def plot(panels: Panels) -> Figure:
     """Draw a row a regime, a frame a number of images, a colour a ridge."""
     counts = panels["RF dots"].samples.values
     with canvas(3.7 * len(counts) + 0.4, 7.4) as figure:
@@ -265,7 +247,7 @@ def plot(panels: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _frame(axes: Axes, lines: xr.Dataset, dots: xr.Dataset, regime: Lazy) -> None:
+def _frame(axes: Axes, lines: Dataset, dots: Dataset, regime: Lazy) -> None:
     from matplotlib.ticker import NullLocator
 
     ridges = lines.ridge.values
@@ -289,7 +271,7 @@ def _frame(axes: Axes, lines: xr.Dataset, dots: xr.Dataset, regime: Lazy) -> Non
     axes.yaxis.set_minor_locator(NullLocator())
 
 
-def verdict(panels: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(panels: Panels) -> list[str]:
     """Return the distance of forecasts from fits: random features at every width, the tangent kernel at the widest."""
     lines = []
     answers, medians = [], []

@@ -10,23 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lazyscope.activations import Activation
-from lazyscope.activations.zonal import spectrum
-from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame import Row, dataset, wrong_work
 from lazyscope.experiments.frame.dots import Prediction, Setting, held, ridge_name
 from lazyscope.experiments.frame.judgement import judged
-from lazyscope.experiments.frame.verdict import Answer, Data, Fault, Worked, wrong_work
+from lazyscope.experiments.frame.verdict import Answer, Data, Fault, Worked
+from lazyscope.limits.spectral.linear_features import spectral_target
 from lazyscope.problems import LinearTarget, SpectralTarget
 from lazyscope.regimes import RandomFeatures, Regime
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
+    from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 
 MEASURED = ("risk", "bias", "variance", "train")
 HOW = "Predicted: by deterministic equivalents at the dot's own n, N and d; allowed: what one sample or neuron changes."
-_TINY = 1e-14  # of the trace: an eigenvalue of noise
 _ONE_MORE = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0))  # neurons and samples, more or less
 
 
@@ -42,26 +40,20 @@ class RidgeSetting(Setting):
         """The sizes of a trial, which computes all ridges at once."""
         return {**super().sizes, "ridge": self.ridges}
 
-    def data(self, rows: Sequence[Row], lines: NDArray[np.float64] | None = None) -> xr.Dataset:
+    def data(self, rows: Sequence[Row], lines: NDArray[np.float64] | None = None) -> Dataset:
         """Return dots, `risk` and its like with standard errors, and the limit: at the dots, and along `lines` of N/n.
 
         Without `lines`, the limit is not drawn. Where it is infinite there is no dot.
         """
-        import xarray as xr
-
         ratio = np.array(self.widths) / self.samples
         expected = self._limit(ratio)
         columns = self.columns(rows, expected, np.isfinite(expected.risk.values)) | self.predicted(self.predictions())
-        coordinates: dict[str, Any] = {
-            "width": list(self.widths),
-            "ridge": list(self.ridges),
-            "ratio": (("width",), ratio),
-        }
+        coordinates = {"width": list(self.widths), "ridge": list(self.ridges), "ratio": ("width", ratio)}
         if lines is not None:
             coordinates["line"] = lines
             along = self._limit(lines)
             columns |= {f"{name}_limit": (("line", "ridge"), along[name].values) for name in MEASURED}
-        return xr.Dataset(columns, coordinates, self.about(expected))
+        return dataset(columns, coordinates, self.about(expected))
 
     def predictions(self) -> dict[str, Prediction]:
         """Return what the deterministic equivalents say at these n, N and d, and what they leave out.
@@ -73,7 +65,7 @@ class RidgeSetting(Setting):
         target, widths = self._seen(), np.array(self.widths, dtype=np.float64)
         ridge = self.samples / self.d * np.array(self.ridges)
 
-        def at(neurons: float, samples: float) -> xr.Dataset:
+        def at(neurons: float, samples: float) -> Dataset:
             N, n = np.maximum(1.0, widths + neurons), self.samples + samples
             return limit(target, RandomFeatures(), width=N, samples=n, ridge=ridge)
 
@@ -90,31 +82,9 @@ class RidgeSetting(Setting):
         assert isinstance(self.problem, LinearTarget) and isinstance(self.regime, RandomFeatures)
         return spectral_target(self.problem, self.regime, self.d)
 
-    def _limit(self, ratio: NDArray[np.float64]) -> xr.Dataset:
+    def _limit(self, ratio: NDArray[np.float64]) -> Dataset:
         psi2 = self.samples / self.d
         return limit(self.problem, self.regime, psi1=ratio * psi2, psi2=psi2, ridge=list(self.ridges))
-
-
-def spectral_target(problem: LinearTarget, regime: RandomFeatures, d: int) -> SpectralTarget:
-    """Return the target as the features see it in d dimensions: the spectrum of their kernel, σ centred by E σ(g).
-
-    What the target has beyond its linear part is of degree two, as in the simulations. Noisy linear features
-    b₁⟨w, x⟩ + b⋆z have d eigenvalues b₁²/d, and noise, infinitely many tiny ones.
-
-    >>> spectral_target(LinearTarget(noise=0.5), RandomFeatures("relu"), 60).energies[:3]
-    array([0., 1., 0.])
-    """
-    sigma, energy = regime.activation, problem.signal**2
-    if regime.surrogate:
-        values = np.array([sigma.b1**2 / d, _TINY * sigma.lambda_tilde])  # the least bounds those of the noise
-        signal, many = np.array([energy, 0.0]), np.array([d, 1.0])
-        return SpectralTarget(values, signal, many, sigma.lambda_tilde, problem.noise)
-    eigenvalues, multiplicity, tail, _ = spectrum(sigma, d)
-    mean = sigma.lambda_k(0)
-    eigenvalues = np.append((np.copysign(np.sqrt(eigenvalues[0]), mean) - mean) ** 2, eigenvalues[1:])
-    energies = np.zeros(eigenvalues.size)
-    energies[1:3] = energy, problem.nonlinear**2
-    return SpectralTarget(eigenvalues, energies, multiplicity, tail, problem.noise)
 
 
 def settings_of(
@@ -151,13 +121,13 @@ def ratios_around_one(low: float, high: float, points: int) -> NDArray[np.float6
     return np.unique(np.concatenate([np.geomspace(low, high, points), near, [1.0, low, high]]))
 
 
-def colours_of(data: xr.Dataset) -> dict[float, Any]:
+def colours_of(data: Dataset) -> dict[float, Any]:
     """Return a colour for each ridge."""
     ridges = [float(ridge) for ridge in data.ridge.values]
     return {ridge: scale_colour(i / max(1, len(ridges) - 1)) for i, ridge in enumerate(ridges)}
 
 
-def draw(axes: Axes, data: xr.Dataset, name: str, colours: Mapping[float, Any]) -> None:
+def draw(axes: Axes, data: Dataset, name: str, colours: Mapping[float, Any]) -> None:
     """Draw a line and dots for each ridge against N/n."""
     look: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 4.5}
     for ridge, colour in colours.items():
@@ -174,14 +144,19 @@ def threshold(axes: Axes) -> None:
     axes.axvline(1.0, color="#999999", linewidth=0.9, linestyle=":", zorder=0)
 
 
-def peak(data: xr.Dataset, ridge: float) -> float | None:
+def title(name: str, data: Dataset) -> str:
+    """Return the title of a frame: what tells it from the others, and n/d."""
+    return f"{name}, n/d = {data.attrs['samples'] / data.attrs['d']:g}"
+
+
+def peak(data: Dataset, ridge: float) -> float | None:
     """Return N/n where the limit of the risk peaks between two valleys, None where it only falls."""
     curve = data.risk_limit.sel(ridge=ridge).values
     tops = 1 + np.flatnonzero((curve[1:-1] >= curve[:-2]) & (curve[1:-1] > curve[2:]))
     return float(data.line.values[tops[np.argmax(curve[tops])]]) if tops.size else None
 
 
-def agreement(panels: Mapping[str, xr.Dataset], names: Sequence[str] = MEASURED) -> Answer:
+def agreement(panels: Panels, names: Sequence[str] = MEASURED) -> Answer:
     """Return in one line whether the dots are what the deterministic equivalents predict at their own n, N and d."""
     return judged(held(panels, names)).answer()
 
@@ -192,14 +167,14 @@ def faults(
 ) -> tuple[Fault, ...]:  # fmt: skip
     """Return the mistakes that a figure of ridge regression must see; the last two arguments change a preset."""
 
-    def printed(preset: Any, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+    def printed(preset: Any, rows: Sequence[Row]) -> dict[str, Dataset]:
         panels = dict(data(preset, rows))
         for name, setting in settings(preset).items():
             wrong = replace(setting, regime=squared_zeta(setting.regime))
             panels[name] = panels[name].assign(wrong.predicted(wrong.predictions()))
         return panels
 
-    def tested_elsewhere(preset: Any, rows: Sequence[Row]) -> Mapping[str, xr.Dataset]:
+    def tested_elsewhere(preset: Any, rows: Sequence[Row]) -> Panels:
         # a fit that is tested with other weights than its own knows nothing of the target: f and the target add up
         at = len(next(iter(settings(preset).values())).trials) - 1
         lost = {"risk": 2.0 + np.asarray(rows[at]["variance"]) - rows[at]["bias"]}

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame import Experiment, Preset, Row, canvas
 from lazyscope.experiments.frame.dots import all_trials, by_panel, held
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.judgement import table
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.limits.ridge.optimal import optimal_ridge
@@ -21,9 +19,7 @@ from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _LINE = np.geomspace(3e-5, 10.0, 240)
 
@@ -54,7 +50,7 @@ def work(preset: RidgeSnrPreset) -> list[Run]:
     return all_trials(preset.settings)
 
 
-def data(preset: RidgeSnrPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: RidgeSnrPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return dots, lines over λ for each width and for N/n = ∞, and their minima."""
     panels = {}
     for name, setting, own in by_panel(preset.settings, rows):
@@ -75,7 +71,7 @@ def data(preset: RidgeSnrPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     return panels
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw a frame for each signal-to-noise ratio; stars are the best ridges, at the left edge where that is 0."""
     with canvas(9.6, 4.4) as figure:
         frames = figure.subplots(1, len(data), squeeze=False).flat
@@ -83,19 +79,14 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
             for i, ratio in enumerate(panel["shape"].values):
                 _line(axes, panel, i, float(ratio), scale_colour(i / (panel.sizes["shape"] - 1)))
             axes.plot([], [], marker="*", markersize=11, color="#333333", linestyle="", label="best ridge")
-            axes.set(
-                xscale="log",
-                yscale="log",
-                xlabel="ridge λ",
-                title=f"{name}, n/d = {panel.attrs['samples'] / panel.attrs['d']:g}",
-            )
+            axes.set(xscale="log", yscale="log", xlabel="ridge λ", title=ridge_dots.title(name, panel))
             axes.set_xlim(_LINE[0] * 0.8, _LINE[-1])
             axes.legend()
         figure.axes[0].set_ylabel("test error")
     return figure
 
 
-def _line(axes: Axes, panel: xr.Dataset, i: int, ratio: float, colour: Any) -> None:
+def _line(axes: Axes, panel: Dataset, i: int, ratio: float, colour: Any) -> None:
     label = "N/n = ∞" if np.isinf(ratio) else f"N/n = {ratio:g}"
     axes.plot(panel.line, panel.risk_limit[i], color=colour, label=label)
     if np.isfinite(ratio):
@@ -105,7 +96,7 @@ def _line(axes: Axes, panel: xr.Dataset, i: int, ratio: float, colour: Any) -> N
     axes.plot(ridge, panel.best_risk[i], marker="*", markersize=13, color=colour, linestyle="", zorder=5, clip_on=False)
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return the best ridges and their risks, and whether dots and limit agree."""
     lines = [f"{'':<12}{'N/n':>6}{'best ridge':>14}{'risk there':>12}{'risk at λ → 0':>16}"]
     for name, panel in data.items():

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas
 from lazyscope.experiments.frame.dots import all_trials, by_panel, held, ridge_name
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.judgement import table
-from lazyscope.experiments.frame.verdict import answer
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.runs.pictures import FLOOR
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 
 
 @dataclass(frozen=True)
@@ -51,7 +47,7 @@ def work(preset: WideRidgePreset) -> list[Run]:
     return all_trials(preset.settings)
 
 
-def data(preset: WideRidgePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: WideRidgePreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return lines, dots and the limit N/n = ∞, a panel for each level of noise."""
     panels, lines = {}, ridge_dots.ratios_around_one(0.08, 200.0, 240)
     for name, setting, own in by_panel(preset.settings, rows):
@@ -61,29 +57,24 @@ def data(preset: WideRidgePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     return panels
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw a frame for each level of noise, the widest network dotted."""
     with canvas(9.6, 4.3) as figure:
-        for axes, (name, panel) in zip(
-            figure.subplots(1, len(data), sharey=True, squeeze=False).flat, data.items(), strict=True
-        ):
+        frames = figure.subplots(1, len(data), sharey=True, squeeze=False).flat
+        for axes, (name, panel) in zip(frames, data.items(), strict=True):
             colours = ridge_dots.colours_of(panel)
             ridge_dots.draw(axes, panel, "risk", colours)
             ridge_dots.threshold(axes)
             for ridge, colour in colours.items():
                 axes.axhline(float(panel.risk_widest.sel(ridge=ridge)), **{**FLOOR, "color": colour})
             axes.plot([], [], label="N/n = ∞", **FLOOR)
-            axes.set(
-                yscale="log",
-                xlabel="N/n, neurons per sample",
-                title=f"{name}, n/d = {panel.attrs['samples'] / panel.attrs['d']:g}",
-            )
+            axes.set(yscale="log", xlabel="N/n, neurons per sample", title=ridge_dots.title(name, panel))
             axes.legend()
         figure.axes[0].set_ylabel("test error")
     return figure
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return the lowest risk at finite N/n and the one at ∞, for each ridge, and whether dots and limit agree."""
     lines, above = [f"{'':<10}{'ridge':>8}{'peak':>10}{'best, N/n ≤ 200':>18}{'N/n = ∞':>10}"], []
     for name, panel in data.items():
@@ -93,11 +84,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
             lines.append(f"{name:<10}{ridge:>8g}{peak:>10.4f}{np.min(curve):>18.4f}{widest:>10.4f}")
             if widest > np.min(curve):
                 above.append(f"{name}, {ridge_name(float(ridge))}")
-    best = (
-        "The widest network has the lowest risk at every ridge."
-        if not above
-        else f"Not the widest: {'; '.join(above)}."
-    )
+    best = f"Not the widest: {'; '.join(above)}." if above else "The widest network has the lowest risk at every ridge."
     ending = ridge_dots.agreement(data)
     lines += [*table(held(data, ("risk",))), ridge_dots.HOW]
     return [*lines, best, answer(ending.holds and not above, ending, best if ending.holds else ending)]

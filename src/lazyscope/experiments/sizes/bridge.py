@@ -7,7 +7,7 @@ which of them describes the finite size.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,9 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, wrong_work
 from lazyscope.experiments.frame.draws import exponents
-from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.judgement import judged
-from lazyscope.experiments.frame.verdict import answer, wrong_work
 from lazyscope.experiments.sizes.judged import DotSetting, dots_of
 from lazyscope.problems import HarmonicTarget, LinearTarget
 from lazyscope.regimes import RandomFeatures
@@ -28,9 +25,7 @@ from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _SIGMA = "relu"
 _RATE, _TOLERANCE = -1.0, 0.02  # of the exponent fitted from d = 100 on
@@ -86,10 +81,8 @@ def work(preset: BridgePreset) -> list[Run]:
     return preset.setting.trials
 
 
-def data(preset: BridgePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: BridgePreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return the risk against N/d, lines and dots, and the distance to the limit against d."""
-    import xarray as xr
-
     along = np.geomspace(0.3, 15.0, 121)
     columns: dict[str, Any] = preset.setting.columns(rows, "psi1")
     columns |= {
@@ -101,21 +94,21 @@ def data(preset: BridgePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     about = {"d": preset.d, "psi2": preset.psi2, "ridge": preset.ridge, "draws": preset.draws, "citations": _CITED}
     about |= {"problem": str(preset.target(preset.d)), "regime": str(preset.setting.regime)}
     far = np.array([preset.formula(d, preset.ratios, preset.ridges) for d in preset.dimensions])
-    distance = xr.Dataset(
+    distance = dataset(
         {"distance": (("d", "psi1", "ridge"), np.abs(far - preset.limit(preset.ratios, preset.ridges)))},
         {"d": list(preset.dimensions), "psi1": list(preset.ratios), "ridge": list(preset.ridges)},
         {"citations": _CITED, "psi2": preset.psi2, "noise": preset.noise},
     )
-    return {"risk": xr.Dataset(columns, coordinates, about), "distance": distance}
+    return {"risk": dataset(columns, coordinates, about), "distance": distance}
 
 
-def rates(distance: xr.Dataset) -> FloatArray:
+def rates(distance: Dataset) -> FloatArray:
     """Return the exponent of d with which the distance falls, for each N/d and λ: by least squares over all d."""
     values = distance.distance.transpose("psi1", "ridge", "d").values[..., None]
     return exponents(distance.d.values.astype(np.float64), values)[0]
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the risk at finite d, its dots and its limit; and the distance between the two against d."""
     with canvas(11.0, 4.6) as figure:
         left, right = figure.subplots(1, 2)
@@ -124,7 +117,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _risks(axes: Axes, panel: xr.Dataset) -> None:
+def _risks(axes: Axes, panel: Dataset) -> None:
     for k, d in enumerate(panel.d.values.tolist()):
         colour = scale_colour(1.0 - k / panel.d.size)
         axes.plot(panel.along, panel.line.sel(d=d), color=colour, label=f"d = {d}", linewidth=1.6)
@@ -138,7 +131,7 @@ def _risks(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend()
 
 
-def _distances(axes: Axes, panel: xr.Dataset) -> None:
+def _distances(axes: Axes, panel: Dataset) -> None:
     markers = dict(zip(panel.psi1.values.tolist(), ("o", "s", "^", "D"), strict=False))
     for k, ridge in enumerate(panel.ridge.values.tolist()):
         for psi1, marker in markers.items():
@@ -154,7 +147,7 @@ def _distances(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend()
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return the measured rates, the dots against formula and limit, and whether both are as they should be."""
     panel, distance = data["risk"], data["distance"]
     found = rates(distance)

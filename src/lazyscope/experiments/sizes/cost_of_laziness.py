@@ -8,24 +8,20 @@ no constant for SGD and the giant step, whose lines go through the middle of the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.evidence.work import Row
 from lazyscope.experiments.beyond.sample_complexity.feature_learners import LAZY, needed_in_theory
 from lazyscope.experiments.beyond.sample_complexity.numbers import SampleComplexityDraw, assemble
-from lazyscope.experiments.frame.drawing import canvas, name_ends
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, wrong_rows
+from lazyscope.experiments.frame.drawing import entry, name_ends
 from lazyscope.problems import MultiIndex
 from lazyscope.runs.pictures import LOOKS
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 LEVEL, LINEAR = 0.5, 0.45
 """Risks to be reached: on he_k, and on he₁ + he_k, where the best linear function has ½."""
@@ -55,10 +51,6 @@ class CostPreset(Preset):
     most: int = 12_000
     most_sgd: int = 4_000_000
     width: int = 400
-    degrees: tuple[int, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "degrees", tuple(self.dimensions))
 
 
 PRESETS = {
@@ -108,16 +100,16 @@ def _draws(preset: CostPreset, degree: int, learner: str) -> list[SampleComplexi
 def work(preset: CostPreset) -> list[SampleComplexityDraw]:
     """Return one draw for each degree, learner, d and data set."""
     return [
-        draw for degree in preset.degrees for learner in preset.dimensions[degree]
+        draw for degree, learners in preset.dimensions.items() for learner in learners
         for draw in _draws(preset, degree, learner)
     ]  # fmt: skip
 
 
-def data(preset: CostPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: CostPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return, for each degree and learner, n(d) with its exponent, measured and in theory."""
     panels, start = {}, 0
-    for degree in preset.degrees:
-        for learner in preset.dimensions[degree]:
+    for degree, learners in preset.dimensions.items():
+        for learner in learners:
             draws = _draws(preset, degree, learner)
             panel = assemble(draws, rows[start : start + len(draws)]).sel(learner=learner)
             if learner in LAZY:
@@ -129,7 +121,7 @@ def data(preset: CostPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     return panels
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw n(d), a frame a degree, all on the same scales: lines of theory and dots."""
     degrees = sorted({int(panel.attrs["degree"]) for panel in data.values()})
     with canvas(13.2, 5.0) as figure:
@@ -141,7 +133,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw(axes: Axes, degree: int, panels: Sequence[xr.Dataset]) -> None:
+def _draw(axes: Axes, degree: int, panels: Sequence[Dataset]) -> None:
     ends = []
     for panel in panels:
         learner, d = str(panel.attrs["learner"]), panel.d.values.astype(float)
@@ -161,8 +153,7 @@ def _draw(axes: Axes, degree: int, panels: Sequence[xr.Dataset]) -> None:
         else:
             x = np.array(_REACH, dtype=float)
             line = np.exp(float(np.mean(np.log(dots) - exponent * np.log(d[kept])))) * x**exponent
-        axes.plot(x, line, color=colour, linestyle="-" if learner in LAZY else "--", zorder=2,
-                  linewidth=4.0 if learner == "kernel" else None)  # fmt: skip
+        axes.plot(x, line, color=colour, zorder=2, **_line(learner))
         name = "d" if exponent == 1 else f"d$^{{{exponent:g}}}$"
         if learner != "NT" and line[-1] <= _HEIGHT[1]:  # that of NT lies on that of the kernel
             ends.append((float(line[-1]), name, colour))
@@ -175,20 +166,21 @@ def _draw(axes: Axes, degree: int, panels: Sequence[xr.Dataset]) -> None:
     axes.set_title(f"degree {degree}: y = he$_{degree}$(⟨u, x⟩)", pad=14)
 
 
-def _legend(learners: Sequence[str]) -> dict[str, object]:
-    from matplotlib.lines import Line2D
+def _line(learner: str) -> dict[str, Any]:
+    """Return the look of a line: dashed where theory has an exponent alone, broad where another lies upon it."""
+    return {"linestyle": "-" if learner in LAZY else "--", "linewidth": 4.0 if learner == "kernel" else None}
 
+
+def _legend(learners: Sequence[str]) -> dict[str, object]:
     handles = [
-        Line2D([], [], color=LOOKS[_LOOKS[learner][0]]["color"], marker=_LOOKS[learner][1],
-               linestyle="-" if learner in LAZY else "--", label=_WORDS[learner],
-               linewidth=4.0 if learner == "kernel" else None)
+        entry(_WORDS[learner], color=LOOKS[_LOOKS[learner][0]]["color"], marker=_LOOKS[learner][1], **_line(learner))
         for learner in learners
-    ]  # fmt: skip
+    ]
     return {"handles": handles, "loc": "outside lower center", "ncols": len(handles),
             "title": "dots: measured; lines: theory (dashed: its exponent alone)"}  # fmt: skip
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Compare every exponent with its theory; say what laziness costs at the largest dimension that SGD went to."""
     lines = [f"{'':<24}{'exponent, 95%':>22}{'theory':>9}   n(d)"]
     wrong, open_ = [], []

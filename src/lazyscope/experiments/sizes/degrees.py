@@ -8,7 +8,7 @@ near to them one is in d = 30.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,22 +16,18 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame import Experiment, Preset, Row, canvas, dataset, wrong_work
 from lazyscope.experiments.frame.draws import split
-from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.judgement import Dot, judged
-from lazyscope.experiments.frame.verdict import wrong_work
 from lazyscope.experiments.sizes.judged import DotSetting, Sizes, dots_of
+from lazyscope.limits.spectral.harmonic import steps
 from lazyscope.problems import HarmonicTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _ENERGIES = (0.0, 1 / 3, 1 / 3, 1 / 3)  # one third each in degrees 1, 2 and 3
 _SIGMA = "relu2"  # has a part in each of them
@@ -83,10 +79,8 @@ def work(preset: DegreesPreset) -> list[Run]:
     return [trial for setting in preset.settings.values() for trial in setting.trials]
 
 
-def data(preset: DegreesPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: DegreesPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return lines at every d, the steps, dots and, where n = ∞ can be computed, crosses: for n, for N, for N of NT."""
-    import xarray as xr
-
     settings = preset.settings
     parts = dict(zip(settings, split(rows, [one.trials for one in settings.values()]), strict=True))
     first, other = preset.dimensions[0], float(preset.other)
@@ -97,7 +91,7 @@ def data(preset: DegreesPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
         kappa = np.linspace(low, high, preset.points)
         lines = np.array([_line(preset, d, panel, kappa, np.inf) for d in preset.dimensions])
         columns: dict[str, Any] = {"line": (("d", "kappa"), lines)}
-        columns["steps"] = (("kappa",), steps(kappa + (panel == "tangent")))
+        columns["steps"] = (("kappa",), steps(_ENERGIES, kappa + (panel == "tangent")))
         if panel in settings:
             columns |= settings[panel].columns(parts[panel], "size")
             columns["line_of_dots"] = (("kappa",), _line(preset, first, panel, kappa, other))
@@ -108,7 +102,7 @@ def data(preset: DegreesPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
         about = {"other": preset.other, "ridge": preset.ridge, "draws": preset.draws, "citations": _CITED}
         words = {"problem": str(settings["samples"].problem), "regime": str(_regime(panel))}
         coordinates = {"d": list(preset.dimensions), "kappa": kappa, "size": sizes}
-        panels[panel] = xr.Dataset(columns, coordinates, words | about)
+        panels[panel] = dataset(columns, coordinates, words | about)
     return panels
 
 
@@ -121,17 +115,7 @@ def _line(preset: DegreesPreset, d: int, panel: str, kappa: FloatArray, other: f
     return np.asarray(found.risk.values, dtype=np.float64)
 
 
-def steps(kappa: FloatArray) -> FloatArray:
-    """Return the energy of the degrees that are not below κ: the risk for d → ∞.
-
-    >>> steps(np.array([0.5, 1.5, 2.5, 3.5])).round(3)
-    array([1.   , 0.667, 0.333, 0.   ])
-    """
-    degree = np.arange(len(_ENERGIES))
-    return np.asarray(np.sum(np.array(_ENERGIES) * (degree >= kappa[..., None]), axis=-1))
-
-
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the risk against log n/log d, against log N/log d, and the latter for the tangent model."""
     with canvas(13.2, 4.9) as figure:
         frames = figure.subplots(1, 3, sharey=True, width_ratios=(1.0, 1.0, 0.55))
@@ -150,7 +134,7 @@ _TITLES = {
 }
 
 
-def _frame(axes: Axes, one: xr.Dataset, panel: str) -> None:
+def _frame(axes: Axes, one: Dataset, panel: str) -> None:
     first, (free, title) = int(one.d.values[0]), _TITLES[panel]
     axes.plot(one.kappa, one.steps, color="#999999", linewidth=1.2, linestyle=":", label="d → ∞: the steps")
     for k, d in enumerate(one.d.values.tolist()):
@@ -170,7 +154,7 @@ def _frame(axes: Axes, one: xr.Dataset, panel: str) -> None:
     axes.set_xlim(min(1.0, float(one.kappa[0])), float(one.kappa[-1]))
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return the dots with the formula at their own sizes, how near lines are to the steps, and whether dots agree."""
     lines = [f"{'':<22}{'N':>7}{'n':>7}{'drawn':>20}{'formula':>10}{'z':>7}"]
     everything: list[Dot] = []

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.evidence.run import Run
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.draws import over_draws
+from lazyscope.experiments.frame import Row, over_draws
 from lazyscope.experiments.frame.judgement import Dot
 from lazyscope.problems import Problem
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 from lazyscope.runs.verbs import limit
 
 if TYPE_CHECKING:
-    import xarray as xr
+    from lazyscope.experiments.frame.types import Dataset
 
 Sizes = tuple[float, float]
 """N and n of a dot."""
@@ -70,7 +69,7 @@ def left_out(formula: Callable[[float, float], float], N: float, n: float) -> fl
     return max(abs(formula(*sizes) - here) for pair in near for sizes in pair)
 
 
-def dots_of(data: xr.Dataset, where: str, prefix: str = "") -> list[Dot]:
+def dots_of(data: Dataset, where: str, prefix: str = "") -> list[Dot]:
     """Return every dot with the formula at its own sizes; all of them may have seen the same random numbers."""
     drawn, expected, allowance = (data[f"{prefix}{name}"].values for name in ("risk_draws", "expected", "allowance"))
     return [

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_work
+from lazyscope.experiments.frame.draws import attributes
 from lazyscope.experiments.frame.judgement import judged
-from lazyscope.experiments.frame.verdict import answer, wrong_work
 from lazyscope.experiments.sizes.judged import dots_of, left_out
 from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.problems import SpectralTarget
@@ -24,9 +21,7 @@ from lazyscope.runs.verbs import limit
 from lazyscope.training.linear.gaussian import gaussian_risk
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _TOLERANCE = 0.02  # of an exponent
 _RIDGES = (0.0, *np.geomspace(1e-6, 1e2, 17).tolist())
@@ -79,18 +74,6 @@ class ScalingPreset(Preset):
     noise: float = 0.1
     terms: int = 800
 
-    @property
-    def trials(self) -> list[ScalingDraw]:
-        """The dots: every n, N and draw."""
-        law = self.laws[0]
-        common = (self.ridge, self.noise, self.terms)
-        return [
-            ScalingDraw(law.a, law.r, N, n, *common, number)
-            for n in self.samples
-            for N in self.widths
-            for number in range(self.draws)
-        ]
-
 
 PRESETS = {
     "quick": ScalingPreset("half a minute", 12),
@@ -101,8 +84,14 @@ PRESETS = {
 
 
 def work(preset: ScalingPreset) -> list[ScalingDraw]:
-    """Return the draws."""
-    return preset.trials
+    """Return the dots: every n, N and draw."""
+    law, common = preset.laws[0], (preset.ridge, preset.noise, preset.terms)
+    return [
+        ScalingDraw(law.a, law.r, N, n, *common, number)
+        for n in preset.samples
+        for N in preset.widths
+        for number in range(preset.draws)
+    ]
 
 
 def risks(target: SpectralTarget, N: Any, n: Any, ridge: Any = 0.0) -> FloatArray:
@@ -154,7 +143,7 @@ def path(law: PowerLaw, costs: Sequence[float]) -> tuple[FloatArray, FloatArray]
     return np.array(samples), np.array(least)
 
 
-def data(preset: ScalingPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: ScalingPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return the plane of the first law, its dots, and for every law its exponents: by region, along N = n^q, of C."""
     laws = {str(law): law for law in preset.laws}
     return {
@@ -166,43 +155,38 @@ def data(preset: ScalingPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     }
 
 
-def _plane(preset: ScalingPreset) -> xr.Dataset:
-    import xarray as xr
-
+def _plane(preset: ScalingPreset) -> Dataset:
     law, n = preset.laws[0], np.geomspace(10.0, 1e5, preset.points)
     N = np.geomspace(10.0, 1e7, preset.points)
     risk = risks(law.target(), N, n, _RIDGES).min(axis=-1)
     about = {"a": law.a, "r": law.r, "citations": _CITED, "ridge": "the best of some"}
-    return xr.Dataset({"risk": (("width", "samples"), risk)}, {"width": N, "samples": n}, about)
+    return dataset({"risk": (("width", "samples"), risk)}, {"width": N, "samples": n}, about)
 
 
-def _dots(preset: ScalingPreset, rows: Sequence[Row]) -> xr.Dataset:
-    import xarray as xr
-
-    target = preset.trials[0].target
+def _dots(preset: ScalingPreset, rows: Sequence[Row]) -> Dataset:
+    target = work(preset)[0].target
     shape = (len(preset.samples), len(preset.widths), preset.draws)
     drawn = np.array([float(row["risk"]) for row in rows]).reshape(shape)
     mean, stderr = over_draws(drawn)
+    dims = ("samples", "width")
     sizes = [(float(N), float(n)) for n in preset.samples for N in preset.widths]
     missing = [left_out(lambda N, n: float(risks(target, N, n, preset.ridge)), *pair) for pair in sizes]
     along = np.geomspace(0.7 * preset.widths[0], 1.5 * preset.widths[-1], 121)
     columns: dict[str, Any] = {
-        "risk": (("samples", "width"), mean),
-        "stderr": (("samples", "width"), stderr),
-        "expected": (("samples", "width"), risks(target, preset.widths, preset.samples, preset.ridge).T),
-        "allowance": (("samples", "width"), np.reshape(missing, shape[:2])),
-        "risk_draws": (("samples", "width", "draw"), drawn),
+        "risk": (dims, mean),
+        "stderr": (dims, stderr),
+        "expected": (dims, risks(target, preset.widths, preset.samples, preset.ridge).T),
+        "allowance": (dims, np.reshape(missing, shape[:2])),
+        "risk_draws": ((*dims, "draw"), drawn),
         "line": (("samples", "along"), risks(target, along, preset.samples, preset.ridge).T),
     }
     coordinates = {"samples": list(preset.samples), "width": list(preset.widths), "along": along}
-    about = {"problem": str(target), "ridge": preset.ridge, "draws": preset.draws, "citations": _CITED}
-    return xr.Dataset(columns, coordinates, about)
+    about = {"problem": str(target), **attributes(preset, "ridge", "draws"), "citations": _CITED}
+    return dataset(columns, coordinates, about)
 
 
-def _regions(laws: Sequence[PowerLaw]) -> xr.Dataset:
+def _regions(laws: Sequence[PowerLaw]) -> Dataset:
     """A row for each region of each law: exponents of n and of N, measured and proved; and that of noise."""
-    import xarray as xr
-
     rows = []
     for law in laws:
         found = measured(law)
@@ -212,22 +196,18 @@ def _regions(laws: Sequence[PowerLaw]) -> xr.Dataset:
     keys = ("measured_n", "measured_N", "proved_n", "proved_N")
     columns = {key: (("row",), np.array(values)) for key, values in zip(keys, numbers, strict=True)}
     coordinates = {"law": ("row", list(law_names)), "region": ("row", list(names))}
-    return xr.Dataset(columns, coordinates, {"citations": _CITED})
+    return dataset(columns, coordinates, {"citations": _CITED})
 
 
-def _along(laws: Mapping[str, PowerLaw]) -> xr.Dataset:
-    import xarray as xr
-
+def _along(laws: Mapping[str, PowerLaw]) -> Dataset:
     q, n = np.linspace(0.2, 3.0, 29), np.geomspace(*_LARGE, 3)
     found = [[-_slope(n, _best(law.target(), n**one, n)) for one in q] for law in laws.values()]
     proved = [[law.along(one) for one in q] for law in laws.values()]
     columns = {"measured": (("law", "q"), np.array(found)), "proved": (("law", "q"), np.array(proved))}
-    return xr.Dataset(columns, {"law": list(laws), "q": q}, {"citations": _CITED})
+    return dataset(columns, {"law": list(laws), "q": q}, {"citations": _CITED})
 
 
-def _paths(laws: Mapping[str, PowerLaw], costs: Sequence[float]) -> xr.Dataset:
-    import xarray as xr
-
+def _paths(laws: Mapping[str, PowerLaw], costs: Sequence[float]) -> Dataset:
     found = [path(law, costs) for law in laws.values()]
     columns: dict[str, Any] = {
         "samples": (("law", "cost"), np.array([n for n, _ in found])),
@@ -235,10 +215,10 @@ def _paths(laws: Mapping[str, PowerLaw], costs: Sequence[float]) -> xr.Dataset:
         "proved_q": (("law",), [law.best[0] for law in laws.values()]),
         "proved": (("law",), [law.best[1] for law in laws.values()]),
     }
-    return xr.Dataset(columns, {"law": list(laws), "cost": list(costs)}, {"citations": _CITED})
+    return dataset(columns, {"law": list(laws), "cost": list(costs)}, {"citations": _CITED})
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the plane with its regions and its best path, exponents against q, the risk against its cost, and dots."""
     with canvas(11.0, 8.6) as figure:
         frames = figure.subplots(2, 2)
@@ -249,7 +229,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_plane(axes: Axes, plane: xr.Dataset, paths: xr.Dataset) -> None:
+def _draw_plane(axes: Axes, plane: Dataset, paths: Dataset) -> None:
     law = PowerLaw(plane.attrs["a"], plane.attrs["r"])
     logs = np.log10(plane.risk.values)
     shown = axes.contourf(plane.samples, plane.width, logs, levels=24, cmap="viridis")
@@ -267,7 +247,7 @@ def _draw_plane(axes: Axes, plane: xr.Dataset, paths: xr.Dataset) -> None:
     axes.legend(loc="lower right", facecolor="#3b3b54", labelcolor="white", framealpha=0.9, frameon=True)
 
 
-def _draw_along(axes: Axes, along: xr.Dataset) -> None:
+def _draw_along(axes: Axes, along: Dataset) -> None:
     sizes = (8, 4, 4, 4)  # laws coincide where neurons are few: the first is seen around the others
     for law, colour, size in zip(along.law.values.tolist(), _COLOURS, sizes, strict=False):
         one = along.sel(law=law)
@@ -278,7 +258,7 @@ def _draw_along(axes: Axes, along: xr.Dataset) -> None:
     axes.legend()
 
 
-def _draw_paths(axes: Axes, paths: xr.Dataset) -> None:
+def _draw_paths(axes: Axes, paths: Dataset) -> None:
     cost = paths.cost.values
     for law, colour in zip(paths.law.values.tolist(), _COLOURS, strict=False):
         one = paths.sel(law=law)
@@ -291,7 +271,7 @@ def _draw_paths(axes: Axes, paths: xr.Dataset) -> None:
     axes.legend(loc="lower left")
 
 
-def _draw_dots(axes: Axes, dots: xr.Dataset) -> None:
+def _draw_dots(axes: Axes, dots: Dataset) -> None:
     for k, n in enumerate(dots.samples.values.tolist()):
         colour, one = scale_colour(0.8 * k / max(1, dots.samples.size - 1)), dots.sel(samples=n)
         axes.plot(one.along, one.line, color=colour, label=f"n = {n}")
@@ -301,7 +281,7 @@ def _draw_dots(axes: Axes, dots: xr.Dataset) -> None:
     axes.legend()
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return the exponents region by region, those of the cost, the dots, and whether all are as they should be."""
     regions, paths = data["regions"], data["path"]
     lines = [f"{'law':<18}{'region':<24}{'n: measured':>12}{'proved':>9}{'N: measured':>13}{'proved':>9}"]

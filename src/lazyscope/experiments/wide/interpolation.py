@@ -8,7 +8,7 @@ Gaussian: those of ±1 are fitted by fewer neurons that saturate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,23 +17,19 @@ import numpy as np
 from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray, fits_in_memory, whole_number, whole_numbers
 from lazyscope.errors import InvalidParameter
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, computed, provenance, split
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, wrong_rows
+from lazyscope.experiments.frame.draws import attributes, computed, provenance, split
 from lazyscope.limits.interpolation import neurons, parameters, threshold, unexplained
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.linear.interpolate import KINDS, Kind, features, fitted, trained
 from lazyscope.weights import generator
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 FITS = 1e-6  # residual, relative to ‖y‖, up to which labels count as fitted
 _SLOPES = {"RF": "N = n", "NT": "N = (n − 1)/d", "NN": "N = (n − 1)/(d + 1)"}
+_SMALLEST = ("smallest", "smallest_stderr")
 _FAR = 3.0  # standard errors
 
 
@@ -80,7 +76,7 @@ def interpolation(
     widths: Any = None,
     draws: int = 8,
     seed: int = 0,
-) -> xr.Dataset:
+) -> Dataset:
     """Return how often networks of each width fit n random labels in d dimensions exactly.
 
     Parameters
@@ -152,10 +148,8 @@ def around(middle: float, kind: Kind) -> list[int]:
     return sorted({max(1, round(x)) for x in (*near, *far)})
 
 
-def assemble(work: list[InterpolationDraw], rows: Sequence[Row]) -> xr.Dataset:
+def assemble(work: list[InterpolationDraw], rows: Sequence[Row]) -> Dataset:
     """Return the report of some draws."""
-    import xarray as xr
-
     first, kinds = work[0], list(dict.fromkeys(draw.kind for draw in work))
     pairs = list(zip(work, rows, strict=True))
     tables = [_one_kind([(draw, row) for draw, row in pairs if draw.kind == kind]) for kind in kinds]
@@ -174,16 +168,13 @@ def assemble(work: list[InterpolationDraw], rows: Sequence[Row]) -> xr.Dataset:
     counts = [threshold(kind, first.n, first.d, as_activation(first.activation)) for kind in kinds]
     variables["threshold"] = ("kind", np.array(counts))
     name = as_activation(first.activation).name
-    about = {
-        "n": first.n,
-        "d": first.d,
+    about = attributes(first, "n", "d", "seed") | {
         "activation": name,
-        "seed": first.seed,
         "draws": 1 + max(draw.number for draw in work),
         "problem": f"n = {first.n} random labels in d = {first.d} dimensions, σ = {name}",
         **provenance("interpolation", "measured", "montanari2020interpolation", first.seed),
     }
-    return xr.Dataset(variables, {"kind": kinds}, about)
+    return dataset(variables, {"kind": kinds}, about)
 
 
 def _one_kind(pairs: list[tuple[InterpolationDraw, Row]]) -> dict[str, FloatArray]:
@@ -234,18 +225,18 @@ PRESETS = {
 }
 
 
-def _plan(preset: InterpolationPreset, n: int) -> list[InterpolationDraw]:
-    return plan(n, preset.d, preset.activation, list(KINDS), None, preset.draws, 0)
+def _plans(preset: InterpolationPreset) -> list[list[InterpolationDraw]]:
+    return [plan(n, preset.d, preset.activation, list(KINDS), None, preset.draws, 0) for n in preset.n]
 
 
 def work(preset: InterpolationPreset) -> list[InterpolationDraw]:
     """Return the fits of every n, regime, width and draw."""
-    return [draw for n in preset.n for draw in _plan(preset, n)]
+    return [draw for some in _plans(preset) for draw in some]
 
 
-def data(preset: InterpolationPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: InterpolationPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return a panel for each n: shares and residuals against N, the smallest N that fits, and what theory says."""
-    plans = [_plan(preset, n) for n in preset.n]
+    plans = _plans(preset)
     return {
         f"n = {n}": _with_theory(assemble(some, own), some, own, preset)
         for n, some, own in zip(preset.n, plans, split(rows, plans), strict=True)
@@ -253,8 +244,8 @@ def data(preset: InterpolationPreset, rows: Sequence[Row]) -> dict[str, xr.Datas
 
 
 def _with_theory(
-    panel: xr.Dataset, some: list[InterpolationDraw], rows: Sequence[Row], preset: InterpolationPreset
-) -> xr.Dataset:
+    panel: Dataset, some: list[InterpolationDraw], rows: Sequence[Row], preset: InterpolationPreset
+) -> Dataset:
     """Add p/n, the mean of residual² with its expectation and standard error for linear models, and z."""
     n = panel.attrs["n"]
     by: dict[tuple[str, int], list[float]] = {}
@@ -269,18 +260,17 @@ def _with_theory(
     off = np.abs(squares - expected)
     z = np.divide(off, stderr, out=np.where(off > 1e-12, np.inf, 0.0), where=stderr > 0.0)
     linear = np.array([kind != "NN" for kind in kinds])[:, None]
-    dims = ("kind", "point")
-    values: dict[str, Any] = {
-        "parameters_per_label": (dims, p / n),
-        "residual_squared": (dims, squares),
-        "expected": (dims, expected),
-        "expected_stderr": (dims, stderr),
-        "z": (dims, np.where(linear, z, 0.0)),
+    values = {
+        "parameters_per_label": p / n,
+        "residual_squared": squares,
+        "expected": expected,
+        "expected_stderr": stderr,
+        "z": np.where(linear, z, 0.0),
     }
-    return panel.assign(values)
+    return panel.assign({name: (("kind", "point"), numbers) for name, numbers in values.items()})
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw shares against N and residuals against p/n for the most labels, and the smallest N against n."""
     largest = list(data.values())[-1]
     with canvas(14.4, 4.5) as figure:
@@ -288,14 +278,10 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
         _draw_shares(first, largest)
         _draw_residuals(second, largest)
         _draw_smallest(third, data)
-        n, d = largest.attrs["n"], largest.attrs["d"]
-        first.set_title(f"{n} random labels, d = {d}, σ = {largest.attrs['activation']}")
-        second.set_title("What is left, against parameters per label")
-        third.set_title("The smallest network that fits")
     return figure
 
 
-def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_shares(axes: Axes, panel: Dataset) -> None:
     for kind in panel.kind.values.tolist():
         at, look = panel.sel(kind=kind), LOOKS[kind]
         least, N = float(at.threshold), at.width.values
@@ -307,9 +293,10 @@ def _draw_shares(axes: Axes, panel: xr.Dataset) -> None:
         axes.annotate(f"{kind}\nN = {least:g}", (least, 0.5), xytext=(6 if right else -6, 0), va="center",
                       ha="left" if right else "right", textcoords="offset points", color=look["color"])  # fmt: skip
     axes.set(xscale="log", xlabel="N, neurons", ylabel="share of draws fitted exactly")
+    axes.set_title("{n} random labels, d = {d}, σ = {activation}".format(**panel.attrs))
 
 
-def _draw_residuals(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_residuals(axes: Axes, panel: Dataset) -> None:
     x = np.linspace(0.0, 1.0, 200)
     left = np.append(np.sqrt(unexplained(x, panel.attrs["n"])[0]), 0.0)
     label = "any fixed features, √(1 − p/n)"
@@ -321,24 +308,22 @@ def _draw_residuals(axes: Axes, panel: xr.Dataset) -> None:
         axes.plot(at.parameters_per_label.values[shown], root, linestyle="", label=_NAMES[kind], zorder=3,
                   **LOOKS[kind])  # fmt: skip
     axes.set(xlabel="p/n, parameters per label", ylabel="residual, ‖y − f‖/‖y‖", xlim=(0.4, 1.7))
-    axes.set_ylim(-0.02, 0.85)
+    axes.set(ylim=(-0.02, 0.85), title="What is left, against parameters per label")
     axes.legend(loc="upper right")
 
 
 _NAMES = {"RF": "RF, p = N", "NT": "NT, p = Nd + 1", "NN": "NN, p = N(d + 1) + 1, trained"}
 
 
-def _draw_smallest(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
+def _draw_smallest(axes: Axes, data: Panels) -> None:
     panels = list(data.values())
     n, d = np.array([panel.attrs["n"] for panel in panels], dtype=float), panels[0].attrs["d"]
     for kind in panels[0].kind.values.tolist():
-        smallest, error = (
-            np.array([float(panel[name].sel(kind=kind)) for panel in panels])
-            for name in ("smallest", "smallest_stderr")
-        )
+        smallest, error = ([float(panel[name].sel(kind=kind)) for panel in panels] for name in _SMALLEST)
         axes.plot(n, neurons(kind, n, d), color=LOOKS[kind]["color"], linewidth=1.1, zorder=2)
         axes.errorbar(n, smallest, error, linestyle="", label=f"{kind}; line: {_SLOPES[kind]}", zorder=3, **LOOKS[kind])
     axes.set(xscale="log", yscale="log", xlabel="n, labels", ylabel="smallest N that fits, mean over draws")
+    axes.set_title("The smallest network that fits")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter("")
@@ -347,7 +332,7 @@ def _draw_smallest(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
     axes.legend(loc="upper left")
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return the smallest N and the width of the transition for each n and regime, and whether they are as counted."""
     told = [
         f"{'n':>5}{'':>5}{'parameters ≥ n from':>21}{'smallest N that fits':>23}{'transition':>12}{'largest z':>11}"

@@ -7,7 +7,7 @@ NT for the same W₀; for α → 0 it forgets W₀ and ends at the floor of Theo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,9 @@ import numpy as np
 
 from lazyscope.checks import FloatArray, positive_numbers, whole_number
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, computed, exponents, grouped, over_draws, provenance
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.drawing import DASHES
+from lazyscope.experiments.frame.draws import computed, exponents, grouped, provenance
 from lazyscope.limits import declared
 from lazyscope.limits.flow.curve import flow
 from lazyscope.problems import QuadraticTarget
@@ -30,9 +28,7 @@ from lazyscope.runs.verbs import exact, limit
 from lazyscope.training.sgd import lazy_to_rich as training
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 QUANTITIES = training.QUANTITIES
 _BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
@@ -60,12 +56,8 @@ class LazyToRichDraw(Draw):
     number: int = 0
     seed: int = 0
 
+    words = "α = {0.alpha:g}, draw {draw}"
     costs = ("width", "problem.d", "plan.steps")
-
-    @property
-    def label(self) -> str:
-        """A few words for a progress bar."""
-        return f"α = {self.alpha:g}, draw {self.number + 1}"
 
     @property
     def plan(self) -> SGD:
@@ -91,7 +83,7 @@ def lazy_to_rich(
     draws: int = 1,
     seed: int = 0,
     protocol: SGD | None = None,
-) -> xr.Dataset:
+) -> Dataset:
     """Return what training with output scale α does, against α and along training, for σ = u².
 
     Parameters
@@ -136,10 +128,8 @@ def lazy_to_rich(
     return assemble(work, computed(work))
 
 
-def assemble(work: list[LazyToRichDraw], rows: list[Row]) -> xr.Dataset:
+def assemble(work: list[LazyToRichDraw], rows: list[Row]) -> Dataset:
     """Return the report of some draws: every α with the same numbers of draws."""
-    import xarray as xr
-
     first, by_scale = work[0], grouped(work, rows, "alpha")
     scales = sorted(by_scale)
     draws = len(by_scale[scales[0]])
@@ -159,12 +149,11 @@ def assemble(work: list[LazyToRichDraw], rows: list[Row]) -> xr.Dataset:
     variables["exact"] = ("alpha", np.array(closed))
     variables["tangent"] = float(exact(first.problem, NeuralTangent(), **same).risk)
     variables["floor"] = float(limit(first.problem, Trained(), rho=first.width / first.problem.d).risk)
-    result = xr.Dataset(variables, {"alpha": scales})
+    result = dataset(variables, {"alpha": scales})
     for name, words in QUANTITIES.items():
         result[name].attrs["long_name"] = words
-    about = {"problem": str(first.problem), "width": first.width, "draws": draws, "seed": first.seed}
-    citations = "ghorbani2019limitations,chizat2019lazy"
-    return result.assign_attrs(**about, **provenance("lazy-to-rich", "measured", citations, first.seed))
+    told = provenance("lazy-to-rich", "measured", "ghorbani2019limitations,chizat2019lazy", first.seed)
+    return result.assign_attrs(problem=str(first.problem), **same, **told)
 
 
 @dataclass(frozen=True)
@@ -202,10 +191,8 @@ def work(preset: LazyToRichPreset) -> list[LazyToRichDraw]:
     ]
 
 
-def data(preset: LazyToRichPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: LazyToRichPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return what each scale leads to, with exponents at the lazy end; and the first draw along training."""
-    import xarray as xr
-
     result = assemble(work(preset), list(rows))
     lazy = np.array(preset.alpha) >= preset.lazy
     last = np.array([[row[name][-1] for row in rows] for name in _SHOWN]).reshape(-1, len(preset.alpha), preset.draws)
@@ -218,23 +205,20 @@ def data(preset: LazyToRichPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]
     result.attrs |= {"d": preset.d, "lazy_from": preset.lazy}
     first = {alpha: rows[k * preset.draws] for k, alpha in enumerate(preset.alpha)}
     points = result.sizes["point"]
-    paths = [
-        flow(preset.problem, Trained(alpha=alpha), width=preset.width, times=row["time"][-points:]).risk.values
-        for alpha, row in first.items()
-    ]
-    training: dict[str, Any] = {
-        "time": np.array([row["time"][-points:] for row in first.values()]),
-        "risk": np.array([row["risk"][-points:] for row in first.values()]),
-        "flow": np.array(paths),
-        "alignment": np.array([row["alignment"][-points:] for row in first.values()]),
-    }
-    along = xr.Dataset(
-        {name: (("alpha", "point"), values) for name, values in training.items()}, {"alpha": list(first)}
+    for alpha, row in first.items():
+        path = flow(preset.problem, Trained(alpha=alpha), width=preset.width, times=row["time"][-points:])
+        first[alpha] = row | {"flow": path.risk.values}
+    along = dataset(
+        {
+            name: (("alpha", "point"), np.array([row[name][-points:] for row in first.values()]))
+            for name in ("time", "risk", "flow", "alignment")
+        },
+        {"alpha": list(first)},
     )
     return {"alpha": result, "training": along}
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the risk in the end, what laziness means, and the way there, for every α."""
     panel = data["alpha"]
     with canvas(13.2, 4.8) as figure:
@@ -242,16 +226,13 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
         _draw_risk(first, panel)
         _draw_laziness(second, panel)
         _draw_training(third, data["training"])
-        first.set_title(f"Where training ends, d = {panel.attrs['d']}, N = d/2")
-        second.set_title("How far it leaves its linearisation")
-        third.set_title("On the way there (lines: gradient flow)")
     return figure
 
 
-def _draw_risk(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_risk(axes: Axes, panel: Dataset) -> None:
     axes.plot(panel.line, panel.exact_line, color="#333333", label="closed form")
     for name, level, below in (("NT", float(panel.tangent), False), ("NN", float(panel.floor), True)):
-        axes.axhline(level, color=LOOKS[name]["color"], linestyle=(0, (4, 3)), linewidth=1.2)
+        axes.axhline(level, color=LOOKS[name]["color"], linestyle=DASHES, linewidth=1.2)
         words, where = ("NN, Theorem 3", "right") if below else ("NT of the same weights", "left")
         x = float(panel.line[-1] if below else panel.line[0])
         axes.annotate(words, (x, level), xytext=(0, 4), textcoords="offset points", ha=where,
@@ -260,10 +241,11 @@ def _draw_risk(axes: Axes, panel: xr.Dataset) -> None:
         axes.errorbar(alpha, panel.end[k], panel.end_stderr[k], color=_colour(panel, k), marker="o", linestyle="",
                       markersize=7.0, zorder=3, label="SGD ± stderr" if k == 0 else None)  # fmt: skip
     axes.set(xscale="log", xlabel="α, output scale", ylabel=RISK, ylim=(-0.01, None))
+    axes.set_title(f"Where training ends, d = {panel.attrs['d']}, N = d/2")
     axes.legend(loc="center left")
 
 
-def _draw_laziness(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_laziness(axes: Axes, panel: Dataset) -> None:
     alpha = panel.alpha.values
     lazy = alpha >= panel.attrs["lazy_from"]
     for name, (words, colour, marker) in _SHOWN.items():
@@ -277,11 +259,12 @@ def _draw_laziness(axes: Axes, panel: xr.Dataset) -> None:
         axes.plot(ends, last[-1] * (ends / alpha[-1]) ** declared.LAZINESS, color=colour, linestyle="--", linewidth=1.0)
     axes.axvspan(alpha[lazy][0], alpha[-1], color="#f0f0f0", zorder=0)
     axes.set(xscale="log", yscale="log", xlabel="α, output scale", ylabel="at the end of training")
+    axes.set_title("How far it leaves its linearisation")
     axes.set_ylim(bottom=float(min(panel[name].isel(point=-1).min() for name in _SHOWN)) / 3e3)
     axes.legend(loc="lower left", title="fitted where shaded; dashed: 1/α", alignment="left")
 
 
-def _draw_training(axes: Axes, along: xr.Dataset) -> None:
+def _draw_training(axes: Axes, along: Dataset) -> None:
     shown = np.unique(np.linspace(0, along.sizes["alpha"] - 1, _TRACES).astype(int))
     for k in shown.tolist():
         at, colour = along.isel(alpha=k), _colour(along, k)
@@ -289,14 +272,15 @@ def _draw_training(axes: Axes, along: xr.Dataset) -> None:
         words = f"α = {float(at.alpha):g}"
         axes.plot(at.time, at.risk, color=colour, linestyle="", marker="o", markersize=4.0, label=words)
     axes.set(xscale="log", yscale="log", xlabel="t = Σε, time of the tangent model's flow", ylabel=RISK)
+    axes.set_title("On the way there (lines: gradient flow)")
     axes.legend(loc="lower left", title="dots: SGD, one draw")
 
 
-def _colour(panel: xr.Dataset, k: int) -> Any:
+def _colour(panel: Dataset, k: int) -> Any:
     return scale_colour(k / max(1, panel.sizes["alpha"] - 1))
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return risks against α beside their closed form and both ends, and the exponents of laziness."""
     panel = data["alpha"]
     lines = [f"{'α':>8}{'SGD':>20}{'closed form':>13}{'movement':>10}{'drift':>10}{'distance':>10}{'alignment':>11}"]

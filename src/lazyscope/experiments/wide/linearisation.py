@@ -8,7 +8,7 @@ smooth σ the second-order terms of the neurons have random signs, and the dista
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any
@@ -17,20 +17,26 @@ import numpy as np
 
 from lazyscope.activations import as_activation
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, exponents, over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import (
+    Draw,
+    Experiment,
+    Preset,
+    Row,
+    answer,
+    averaged,
+    canvas,
+    dataset,
+    wrong_rows,
+)
+from lazyscope.experiments.frame.drawing import ticks_at
+from lazyscope.experiments.frame.draws import exponents
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.taylor.linearised import side_by_side
 from lazyscope.training.taylor.model import TaylorModel
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _FRESH = 400  # inputs on which the two functions are compared
 _LEFT = 0.01  # of ‖y‖, where training of both ends
@@ -85,17 +91,6 @@ class LinearisationPreset(Preset):
     widths: tuple[int, ...]
     draws: int
 
-    @property
-    def trials(self) -> list[LinearisationDraw]:
-        """Every training: σ by σ, n by n, N by N."""
-        return [
-            LinearisationDraw(activation, n, N, self.d, number)
-            for activation in _LOOKS
-            for n in self.n
-            for N in self.widths
-            for number in range(self.draws)
-        ]
-
 
 _WIDTHS = tuple(2**k for k in range(6, 13))
 PRESETS = {
@@ -105,22 +100,25 @@ PRESETS = {
 
 
 def work(preset: LinearisationPreset) -> list[LinearisationDraw]:
-    """Return every training."""
-    return preset.trials
+    """Return every training: σ by σ, n by n, N by N."""
+    return [
+        LinearisationDraw(activation, n, N, preset.d, number)
+        for activation in _LOOKS
+        for n in preset.n
+        for N in preset.widths
+        for number in range(preset.draws)
+    ]
 
 
-def data(preset: LinearisationPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: LinearisationPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return what each width leads to, with exponents of N where N ≥ 4n, and the N at which the distance is 5 %."""
-    import xarray as xr
-
     names = list(_SHOWN)
     shape = len(_LOOKS), len(preset.n), len(preset.widths), preset.draws
     dims = ("activation", "n", "width")
     values = {name: np.array([row[name] for row in rows]).reshape(shape) for name in (*names, "train", "steps")}
     columns: dict[str, Any] = {}
     for name, table in values.items():
-        mean, error = over_draws(table)
-        columns |= {name: (dims, mean), f"{name}_stderr": (dims, error)}
+        columns |= averaged(name, dims, table)
     widths = np.array(preset.widths, dtype=np.float64)
     slopes = np.empty((2, len(names), len(_LOOKS), len(preset.n)))
     needed = np.empty((len(_LOOKS), len(preset.n), preset.draws))
@@ -133,14 +131,13 @@ def data(preset: LinearisationPreset, rows: Sequence[Row]) -> dict[str, xr.Datas
     columns |= {
         "exponent": (("quantity", *dims[:2]), slopes[0]),
         "exponent_stderr": (("quantity", *dims[:2]), slopes[1]),
-        "needed": (dims[:2], needed.mean(axis=-1)),
-        "needed_stderr": (dims[:2], over_draws(needed)[1]),
+        **averaged("needed", dims[:2], needed),
     }
     power, spread = exponents(np.array(preset.n, dtype=np.float64), needed)
     columns |= {"needed_exponent": ("activation", power), "needed_exponent_stderr": ("activation", spread)}
     about = {"citations": "lee2019wide,chizat2019lazy", "d": preset.d, "draws": preset.draws, "close": _CLOSE}
     coordinates = {"activation": list(_LOOKS), "n": list(preset.n), "width": list(preset.widths), "quantity": names}
-    return {"width": xr.Dataset(columns, coordinates, about)}
+    return {"width": dataset(columns, coordinates, about)}
 
 
 def _width_for(close: float, widths: FloatArray, distance: FloatArray) -> FloatArray:
@@ -149,7 +146,7 @@ def _width_for(close: float, widths: FloatArray, distance: FloatArray) -> FloatA
     return np.asarray(np.exp((np.log(close) - level) / slope))
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw the distance against N for every n, what moves by how much, and how many neurons n samples ask for."""
     panel = data["width"]
     with canvas(14.4, 4.9) as figure:
@@ -164,7 +161,7 @@ def _line(colour: Any) -> dict[str, Any]:
     return {"color": colour, "markeredgecolor": colour, "linewidth": 1.2, "markersize": 5.5, "markeredgewidth": 1.2}
 
 
-def _draw_distance(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_distance(axes: Axes, panel: Dataset) -> None:
     counts = panel.n.values.tolist()
     for k, n in enumerate(counts):
         for name, look in _LOOKS.items():
@@ -181,7 +178,7 @@ def _draw_distance(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=9.5)
 
 
-def _draw_movement(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_movement(axes: Axes, panel: Dataset) -> None:
     n = panel.n.values[len(panel.n) // 2]
     for quantity, (words, colour) in _SHOWN.items():
         for name, look in _LOOKS.items():
@@ -196,7 +193,7 @@ def _draw_movement(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1, fontsize=9.0)
 
 
-def _draw_needed(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_needed(axes: Axes, panel: Dataset) -> None:
     n = panel.n.values.astype(float)
     for name, look in _LOOKS.items():
         at = panel.sel(activation=name)
@@ -206,14 +203,13 @@ def _draw_needed(axes: Axes, panel: xr.Dataset) -> None:
         colour = LOOKS["NN" if name == "relu" else "RF"]["color"]
         axes.errorbar(n, at.needed, at.needed_stderr, label=label, **_line(colour), **look)
     axes.plot(n, n, color="#333333", linestyle=":", label="N = n")
-    axes.set(xscale="log", yscale="log", xlabel="n, samples", ylabel=f"N at a distance of {panel.attrs['close']:.0%}")
+    axes.set(yscale="log", xlabel="n, samples", ylabel=f"N at a distance of {panel.attrs['close']:.0%}")
     axes.set_title("Neurons from which the linearisation is good")
-    axes.set_xticks(n, [f"{count:g}" for count in n])
-    axes.minorticks_off()
+    ticks_at(axes, n)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1)
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return exponents with their errors, the N that each n asks for, and whether theory holds.
 
     The weights must move like N^{−1/2}; what kernel and function differ from their linearisation must fall at least as

@@ -7,7 +7,7 @@ certifies it; the risk of N particles after descent tends to it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,9 @@ import numpy as np
 from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.evidence.registry import find
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, computed, exponents, grouped, over_draws, provenance
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.drawing import DASHES
+from lazyscope.experiments.frame.draws import attributes, computed, exponents, grouped, provenance
 from lazyscope.limits import declared
 from lazyscope.problems import GaussianMixture
 from lazyscope.problems.base import Problem, dimension_of
@@ -33,9 +31,7 @@ from lazyscope.training.mean_field.particles import Particles, Sample, descend
 from lazyscope.weights import generator
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _RESOLVED = 1e-5  # excess that descent in float32 can tell from none
 _BLUE, _ORANGE, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NN"))
@@ -105,7 +101,7 @@ def mean_field(
     atoms: int = 200,
     draws: int = 2,
     seed: int = 0,
-) -> xr.Dataset:
+) -> Dataset:
     """Return the risk of N particles after descent, against that of the best measure, on one sample of a problem.
 
     Parameters
@@ -157,10 +153,8 @@ def mean_field(
     return result.assign(convexity=slack, bump=bump)
 
 
-def assemble(work: list[ParticlesDraw], rows: list[Row]) -> xr.Dataset:
+def assemble(work: list[ParticlesDraw], rows: list[Row]) -> Dataset:
     """Return the report of some draws, the first of which is the minimum over all measures."""
-    import xarray as xr
-
     least, first = rows[0], work[1]
     by_particles = grouped(work[1:], rows[1:], "particles")
     widths = sorted(by_particles)
@@ -172,7 +166,7 @@ def assemble(work: list[ParticlesDraw], rows: list[Row]) -> xr.Dataset:
     slope, spread = exponents(np.array(widths, dtype=float)[resolved], excess[resolved])
     mean, stderr = over_draws(table)
     traces = [by_particles[N][0] for N in widths]
-    return xr.Dataset(
+    return dataset(
         {
             "risk": ("particles", mean),
             **({"stderr": ("particles", stderr)} if table.shape[1] > 1 else {}),
@@ -189,11 +183,8 @@ def assemble(work: list[ParticlesDraw], rows: list[Row]) -> xr.Dataset:
         },
         {"particles": widths, "step": traces[0]["step"], "atom": np.arange(least["risk"].size)},
         {
-            "problem": str(first.problem),
+            **attributes(first, "problem", "bound", "samples", "seed"),
             "activation": as_activation(first.activation).name,
-            "bound": first.bound,
-            "samples": first.samples,
-            "seed": first.seed,
             **provenance("mean-field", "measured", "mei2018mean,bach2017breaking,jaggi2013", first.seed),
         },
     )
@@ -270,17 +261,15 @@ def work(preset: MeanFieldPreset) -> list[ParticlesDraw]:
     return [*preset.minima, *runs]
 
 
-def data(preset: MeanFieldPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: MeanFieldPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return risks against N with their exponent; gaps of both minima; risks between the ends of two descents."""
-    import xarray as xr
-
     some = work(preset)
     report = assemble([some[0], *some[2:]], [rows[0], *rows[2:]])
     report.attrs |= {"draws": preset.draws}
     atoms = max(row["gap"].size for row in rows[:2])
     # the last value is repeated: the longer of both says how many atoms there are
     gaps = [np.append(row["gap"], np.repeat(row["gap"][-1], atoms - row["gap"].size)) for row in rows[:2]]
-    minima = xr.Dataset(
+    minima = dataset(
         {
             "gap": (("activation", "atom"), np.array(gaps)),
             "steps": ("activation", [row["gap"].size for row in rows[:2]]),
@@ -291,17 +280,13 @@ def data(preset: MeanFieldPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
         {"problem": report.attrs["problem"], "bounds": list(preset.bounds)},
     )
     shares = np.linspace(0.0, 1.0, _CHORD_SHARES)
-    pair = replace(some[2], particles=preset.line_particles)
-    mixtures, straight = between(pair, shares)
-    lines = xr.Dataset(
-        {"mixtures": ("share", mixtures), "straight": ("share", straight)},
-        {"share": shares},
-        {"particles": preset.line_particles},
-    )
+    mixtures, straight = between(replace(some[2], particles=preset.line_particles), shares)
+    columns = {"mixtures": ("share", mixtures), "straight": ("share", straight)}
+    lines = dataset(columns, {"share": shares}, {"particles": preset.line_particles})
     return {"particles": report, "minima": minima, "between": lines}
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw descents, what is left in the end against N, the gap of the minimum, and the way between two ends."""
     with canvas(10.8, 8.0) as figure:
         (first, second), (third, fourth) = figure.subplots(2, 2)
@@ -312,7 +297,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_descents(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_descents(axes: Axes, panel: Dataset) -> None:
     for k, N in enumerate(panel.particles.values):
         colour = scale_colour(k / max(1, panel.sizes["particles"] - 1))
         axes.plot(panel.step, panel.trace[k] - panel.minimum, color=colour, label=f"N = {N}")
@@ -321,7 +306,7 @@ def _draw_descents(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="lower left", ncols=2, fontsize=9.5)
 
 
-def _draw_excess(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_excess(axes: Axes, panel: Dataset) -> None:
     N, every = panel.particles.values.astype(float), np.maximum(panel.excess_draws.values, _RESOLVED)
     slope, error = float(panel.exponent), float(panel.exponent_stderr)
     typical = np.exp(np.mean(np.log(every), axis=1))  # the line is fitted to logarithms
@@ -332,13 +317,13 @@ def _draw_excess(axes: Axes, panel: xr.Dataset) -> None:
     middle, height = np.exp(np.mean(np.log(N))), np.exp(np.mean(np.log(typical)))
     label = f"fit, N$^{{{slope:.2f} \\pm {error:.2f}}}$".replace("-", "−")
     axes.plot(N, height * (N / middle) ** slope, color=_RED, linewidth=1.1, label=label)
-    axes.plot(N, 2.5 * height * middle / N, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0, label="1/N")
+    axes.plot(N, 2.5 * height * middle / N, color="#888888", linestyle=DASHES, linewidth=1.0, label="1/N")
     axes.set(xscale="log", yscale="log", xlabel="N, particles", ylabel="risk above the best measure's")
     axes.set_title("What is left at the end")
     axes.legend(loc="lower left")
 
 
-def _draw_gaps(axes: Axes, minima: xr.Dataset) -> None:
+def _draw_gaps(axes: Axes, minima: Dataset) -> None:
     looks = {"relu": ("ReLU, best atom searched for", _BLUE, "o"), "square": ("u², best atom exact", _ORANGE, "s")}
     for name, (words, colour, marker) in looks.items():
         at = minima.sel(activation=name)
@@ -351,7 +336,7 @@ def _draw_gaps(axes: Axes, minima: xr.Dataset) -> None:
     axes.legend(loc="upper right")
 
 
-def _draw_between(axes: Axes, lines: xr.Dataset) -> None:
+def _draw_between(axes: Axes, lines: Dataset) -> None:
     axes.plot(lines.share, lines.straight, color=_ORANGE, label="straight line between the weights")
     axes.plot(lines.share, lines.mixtures, color=_RED, label="mixtures of the measures")
     axes.plot([0.0, 1.0], lines.mixtures[[0, -1]], color="#333333", linestyle=":", linewidth=1.2, label="chord")
@@ -361,7 +346,7 @@ def _draw_between(axes: Axes, lines: xr.Dataset) -> None:
     axes.legend(loc="upper left")
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return risks against N, the rate, the certificates and the bump; say whether all is as predicted."""
     particles, minima, lines = data["particles"], data["minima"], data["between"]
     told = [f"{'N':>5}{'risk':>20}{'above the best measure':>24}"]

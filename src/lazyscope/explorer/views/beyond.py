@@ -10,18 +10,9 @@ import numpy as np
 from lazyscope.activations.derivatives import require_smooth
 from lazyscope.evidence import errata
 from lazyscope.explorer.views import stored
-from lazyscope.explorer.views.base import (
-    ActivationName,
-    Drawn,
-    State,
-    View,
-    choice,
-    draws_field,
-    own_seed,
-    seed_field,
-    slider,
-)
-from lazyscope.explorer.views.calls import Call, Plan, Task, lines_of, listing, word_of, written
+from lazyscope.explorer.views.base import Drawn, View
+from lazyscope.explorer.views.calls import Call, Plan, Task, at, lines_of, listing, word_of, written
+from lazyscope.explorer.views.controls import ActivationName, State, choice, draws_field, own_seed, seed_field, slider
 from lazyscope.explorer.views.lazy import saved
 from lazyscope.explorer.views.picture import Grid, Picture, axis
 from lazyscope.explorer.views.remembered import activation
@@ -189,15 +180,11 @@ def _parity_plan(state: BeyondState) -> Plan:
             arguments = {"width": state.width, "samples": n}
             arguments |= {"draws": min(state.draws, _TRAINED), "seed": own_seed(state.seed, i)}
             call = Call("simulate", problem, regime, arguments)
-            tasks.append(Task(call, f"{label}, n = {n}", [(role, label, 0, "risk")], _at(n)))
+            tasks.append(Task(call, f"{label}, n = {n}", [(role, label, 0, "risk")], at(n)))
     python = ["import lazyscope as ls", "", f"problem = {written(problem)}"]
     both = [word_of(regime) for _, _, regime in regimes]
     commands = (task.call.command(regime=both) for task in tasks[:: len(regimes)])
     return Plan(tuple(tasks), (), " && ".join(commands), listing(python, tasks))
-
-
-def _at(n: int) -> Any:
-    return lambda result: n
 
 
 VIEW = View(

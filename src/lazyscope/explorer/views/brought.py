@@ -13,16 +13,8 @@ from pydantic import Field
 from lazyscope.checks import FloatArray
 from lazyscope.explorer.tables.reading import MOST_BYTES, MOST_ROWS, Known, Source
 from lazyscope.explorer.tables.shelf import PATTERN, SHELF
-from lazyscope.explorer.views.base import (
-    ActivationName,
-    State,
-    choice,
-    draws_field,
-    seed_field,
-    slider,
-    switch,
-)
 from lazyscope.explorer.views.calls import lines_of
+from lazyscope.explorer.views.controls import ActivationName, State, choice, draws_field, seed_field, slider, switch
 from lazyscope.explorer.views.picture import NEAR
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.lenses.data.table import EXAMPLES

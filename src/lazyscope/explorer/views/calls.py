@@ -172,6 +172,11 @@ def along(name: str) -> Callable[[Any], Any]:
     return lambda result: result[name]
 
 
+def at(place: float) -> Callable[[Any], float]:
+    """Return the function that has one place for the dot of every result."""
+    return lambda result: place
+
+
 def dictionary(name: str, calls: dict[str, Call]) -> Iterator[str]:
     """Yield the lines of a Python dictionary of calls."""
     yield f"{name} = {{"

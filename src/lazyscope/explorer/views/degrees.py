@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
-from lazyscope.explorer.views.base import (
-    ActivationName,
-    Drawn,
-    State,
-    Value,
-    View,
-    choice,
-    draws_field,
-    seed_field,
-    slider,
-    switch,
-)
-from lazyscope.explorer.views.calls import Call, Name, Plan, Task, dictionary, lines_of, listing
+from lazyscope.explorer.views.base import Drawn, Value, View
+from lazyscope.explorer.views.calls import Call, Name, Plan, Task, at, dictionary, lines_of, listing
+from lazyscope.explorer.views.controls import ActivationName, State, choice, draws_field, seed_field, slider, switch
 from lazyscope.explorer.views.picture import Grid, Picture, axis
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems import HarmonicTarget
@@ -106,7 +95,8 @@ def lines(state: DegreesState) -> dict[str, Any]:
         least, yours = float(_least(state)) if name == "width" else _LOW, float(getattr(state, name))
         grid = Grid.logarithmic(least, _HIGH, 86, around=held, also=yours)
         sizes: dict[str, Any] = {_OTHER[name]: held, "ridge": state.ridge}
-        run = Run("limit", target, regime, {**{each: (value,) for each, value in sizes.items()}, name: _tuple(grid)})
+        places = {each: (value,) for each, value in sizes.items()} | {name: tuple(grid.values.tolist())}
+        run = Run("limit", target, regime, places)
         runs[name] = run, grid, run.compute()
         picture.line(label, role, grid.values, np.ravel(runs[name][2]["risk"]), run.claim)
         python.append(f"{name} = {grid.python}")
@@ -137,10 +127,6 @@ def _reading(state: DegreesState, target: HarmonicTarget, grid: Grid, row: Row) 
     return f"{where}: risk {risk:.3g}; learnt {', '.join(parts) or 'nothing'}."
 
 
-def _tuple(grid: Grid) -> tuple[float, ...]:
-    return tuple(grid.values.tolist())
-
-
 def _learnt(picture: Picture, target: HarmonicTarget, run: Run, grid: Grid, row: Row) -> None:
     """Add what is learnt of each degree that has energy."""
     shares = np.reshape(row["learnt"], (grid.values.size, -1))
@@ -167,13 +153,9 @@ def plan(state: DegreesState, fidelity: Drawn) -> Plan:
             sizes = {name: size, _OTHER[name]: value}
             call = Call("simulate", target, regime, {"width": sizes["width"], "samples": sizes["samples"], **common})
             where = f"N = {sizes['width']}, n = {sizes['samples']}"
-            tasks.append(Task(call, f"{label}, {where}", [(role, label, 0, "risk")], _at(size)))
+            tasks.append(Task(call, f"{label}, {where}", [(role, label, 0, "risk")], at(size)))
     commands = [task.call.command(_options(state)) for task in tasks]
     return Plan(tuple(tasks), tuple(notes), " && ".join(commands), listing(python, tasks))
-
-
-def _at(size: int) -> Callable[[Any], int]:
-    return lambda result: size
 
 
 VIEW = View(

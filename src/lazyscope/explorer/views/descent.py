@@ -6,18 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lazyscope.explorer.views.base import (
-    ActivationName,
-    Drawn,
-    State,
-    View,
-    choice,
-    draws_field,
-    seed_field,
-    slider,
-    switch,
-)
+from lazyscope.explorer.views.base import Drawn, View
 from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, lines_of, listing, written
+from lazyscope.explorer.views.controls import ActivationName, State, choice, draws_field, seed_field, slider, switch
 from lazyscope.explorer.views.lazy import saved
 from lazyscope.explorer.views.picture import Grid, Picture, axis, curve
 from lazyscope.explorer.views.remembered import activation
@@ -141,7 +132,7 @@ def plan(state: DescentState, fidelity: Drawn) -> Plan:
 
 def _finite(target: LinearTarget, regime: RandomFeatures, d: int, sizes: list[dict[str, Any]]) -> str:
     """Say how far from the line of the risk the means of the dots lie, by the formula for given n, N and d."""
-    from lazyscope.experiments.ridge.ridge_dots import spectral_target
+    from lazyscope.limits.spectral.linear_features import spectral_target
     from lazyscope.runs.verbs import limit
 
     seen = spectral_target(target, regime, d)

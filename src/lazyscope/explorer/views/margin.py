@@ -8,17 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from lazyscope.explorer.views.base import (
-    ActivationName,
-    Drawn,
-    State,
-    View,
-    choice,
-    draws_field,
-    seed_field,
-    slider,
-)
+from lazyscope.explorer.views.base import Drawn, View
 from lazyscope.explorer.views.calls import Call, Name, Plan, Task, along, lines_of, listing, written
+from lazyscope.explorer.views.controls import ActivationName, State, choice, draws_field, seed_field, slider
 from lazyscope.explorer.views.picture import Grid, Picture, axis, curve
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems import LinearLabels

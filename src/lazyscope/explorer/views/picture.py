@@ -11,7 +11,7 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.claim import Claim
 from lazyscope.evidence.run import Run
-from lazyscope.explorer.views.base import State
+from lazyscope.explorer.views.controls import State
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
 

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from lazyscope.explorer.views.base import State
+from lazyscope.explorer.views.controls import State
 
 FILE = "stored.json"
 

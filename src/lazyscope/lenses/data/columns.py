@@ -18,6 +18,7 @@ _OWNER = "the table"
 _SHARE_OF_TEXT = 0.1  # of the rows: a column with more values than that, and than FEW_CATEGORIES, is text
 _NAMED = 5  # columns of a list that are named; the others are counted
 _COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?|[+-]?,\d+")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})*|0")
 _ISO = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?")
 _DOTTED = re.compile(r"\d{1,2}\.\d{1,2}\.\d{4}")
 _SLASHED = re.compile(r"\d{1,2}/\d{1,2}/\d{4}")
@@ -189,5 +190,8 @@ def _column(column: pd.Series, name: str) -> pd.Series:
     different = different_values(column, name)
     if different > max(FEW_CATEGORIES, _SHARE_OF_TEXT * len(column)):
         got = f"column {name!r}, a text with {different} different values in {len(column)} rows,"
+        if _matches(column, _THOUSANDS):
+            got = f"column {name!r}, whose commas may stand for thousands or for decimals,"
+            advice = f"Write its numbers without them, or leave it out: --drop {name}."
         raise InvalidParameter.of(_OWNER, "data", _CHOICES, got, advice)
     return column.astype(object).where(column.isna(), column.astype(str)).where(column.notna(), np.nan)

@@ -223,10 +223,10 @@ def _quadratic(table: Table, clock: Budget) -> tuple[QuadraticPart | None, tuple
     if most == 0:
         return None, ("too few rows to estimate the quadratic part",)
     whitening, (best, part) = estimate(most)
-    part = replace(part, columns=d)
+    part = replace(part, columns=whitening.there)
     notes: tuple[str, ...] = ()
     if not part.whole:
-        notes = (f"the quadratic part is seen in the leading {len(part.beta)} principal directions of {d} columns, "
+        notes = (f"the quadratic part is seen in the leading {len(part.beta)} principal directions of {part.columns}, "
                  f"{whitening.kept:.0%} of their variance",)  # fmt: skip
     if len(targets) > 1:
         notes += (f"the quadratic part is that of class {classes[best]} against the rest, the largest",)

@@ -29,7 +29,8 @@ _LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-_BESIDE = 1.06
+_LABEL = 0.1  # of the horizontal axis, for a number below it
+_BESIDE = 0.02  # of the horizontal axis, between markers of one width or number of rows
 
 
 def svg(figure: Figure, salt: str) -> str:
@@ -73,7 +74,7 @@ def more_rows(lens: DataLens) -> Figure | None:
     least = min((cell.samples for cell in squared), default=lens.measured.rows)
     n, lines = lens.outlook.along_samples(least, lens.middle)
     with pictures.style():
-        figure = Figure(figsize=(6.4, 3.8))
+        figure = Figure(figsize=(6.4, 4.2))
         axes = figure.add_subplot()
         for name, (share, factor) in lines.items():
             look = _LOOKS[name]
@@ -89,9 +90,8 @@ def more_rows(lens: DataLens) -> Figure | None:
                 axes.errorbar([cell.samples for cell in cells], mean, error, **dots)
         axes.axvline(lens.outlook.rows, color="#777777", linewidth=0.9, linestyle=":")
         axes.set(xlabel="training rows n", ylabel="squared error / best constant's", ylim=(0, None))
-        marks = sorted({*(cell.samples for cell in squared), lens.outlook.rows, int(n[-1])})
-        _powers(axes, [mark for k, mark in enumerate(marks) if k == 0 or mark > 1.3 * marks[k - 1]])
-        axes.legend()
+        _powers(axes, sorted({*(cell.samples for cell in squared), lens.outlook.rows, int(n[-1])}))
+        _legend(axes)
     return figure
 
 
@@ -99,16 +99,17 @@ def _curves(lens: DataLens, along: str, cells: dict[str, list[Any]], label: str)
     from matplotlib.figure import Figure
 
     with pictures.style():
-        figure = Figure(figsize=(6.4, 3.8))
+        figure = Figure(figsize=(6.4, 4.2))
         axes = figure.add_subplot()
         highest = 0.0
-        ticks: set[int] = set()
+        ticks = {getattr(cell, along) for line in cells.values() for cell in line}
+        step = _BESIDE * np.log(max(2.0, max(ticks) / min(ticks)))
         for k, name in enumerate(name for name in lens.names if name in cells):
             x = [getattr(cell, along) for cell in cells[name]]
             mean, error = np.transpose([lens.measured.mean(cell) for cell in cells[name]])
-            beside = np.array(x) * _BESIDE ** (k - 1.5)  # markers of one width stand side by side
+            beside = np.array(x) * np.exp(step * (k - 1.5))  # so that no marker hides another
             axes.errorbar(beside, mean, error, label=lens.names[name], **_LOOKS[name])
-            highest, ticks = max(highest, float(np.max(mean + error))), ticks | set(x)
+            highest = max(highest, float(np.max(mean + error)))
         trees = lens.measured.reference
         if trees is not None and along == "width":
             height = lens.measured.mean(trees)[0]
@@ -129,15 +130,35 @@ def _curves(lens: DataLens, along: str, cells: dict[str, list[Any]], label: str)
             axes.axhline(constant, label="best constant", **pictures.FLOOR)
         axes.set(xlabel=label, ylabel=lens.error_name, ylim=(0, None))
         _powers(axes, sorted(ticks))
-        axes.legend()
+        _legend(axes)
     return figure
 
 
 def _powers(axes: Axes, ticks: Sequence[int]) -> None:
     """Make the horizontal axis logarithmic, with a mark where something was measured."""
     axes.set_xscale("log")
-    axes.set_xticks(list(ticks), [f"{tick:,}" for tick in ticks])
+    marks = legible(ticks)
+    axes.set_xticks(marks, [f"{mark:,}" for mark in marks])
     axes.set_xticks([], minor=True)
+
+
+def legible(ticks: Sequence[int]) -> list[int]:
+    """Return those of the ticks, in order, whose labels do not touch on a logarithmic axis; the last one stays.
+
+    >>> legible([125, 472, 500, 945, 1890, 2000, 3781])
+    [125, 500, 945, 2000, 3781]
+    """
+    apart = _LABEL * np.log(ticks[-1] / ticks[0])
+    kept: list[int] = []
+    for tick in reversed(ticks):
+        if not kept or np.log(kept[-1] / tick) > apart:
+            kept.append(tick)
+    return kept[::-1]
+
+
+def _legend(axes: Axes) -> None:
+    """Put the legend above the axes, where it hides nothing."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, borderaxespad=0.2)
 
 
 def spectrum(lens: DataLens) -> Figure:
@@ -152,6 +173,7 @@ def spectrum(lens: DataLens) -> Figure:
         axes.bar(np.arange(1, len(values) + 1), values, color=pictures.LOOKS["NN"]["color"], width=0.7)
         axes.axhline(0.0, color="#444444", linewidth=0.8)
         axes.set(xlabel="number", ylabel="eigenvalue of B", title="Spectrum of the quadratic part")
+        axes.locator_params(axis="x", integer=True)
     return figure
 
 
@@ -160,7 +182,7 @@ def forecasts(lens: DataLens) -> Figure:
     from matplotlib.figure import Figure
 
     with pictures.style():
-        figure = Figure(figsize=(6.4, 3.8))
+        figure = Figure(figsize=(6.4, 4.2))
         axes = figure.add_subplot()
         for name, values in lens.forecast.items():
             axes.plot(lens.forecast_widths, values, label=lens.names[name], linestyle="--", **_LOOKS[name])
@@ -168,8 +190,7 @@ def forecasts(lens: DataLens) -> Figure:
         axes.axhline(lens.part.rest, label="noise and higher orders", **pictures.FLOOR)
         axes.set(
             xlabel="width N, number of neurons", ylabel="unexplained variance", ylim=(0, 1.05),
-            title="Within reach, by the linear and quadratic part",
         )  # fmt: skip
         _powers(axes, lens.forecast_widths)
-        axes.legend()
+        _legend(axes)
     return figure

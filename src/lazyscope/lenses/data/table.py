@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,8 +85,10 @@ def read(path: str | Path) -> pd.DataFrame:
         zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError,  # archives that are broken, or locked
     ) as error:  # fmt: skip
         raise _unreadable(file, "hold a table", " ".join(str(error).split())[:120]) from None
-    if frame.shape[0] == 0 or frame.shape[1] < 2:
-        raise _unreadable(file, "hold a table with a header, rows, and at least two columns", f"shape {frame.shape}")
+    n, d = frame.shape
+    if n == 0 or d < 2:
+        got = f"{n or 'no'} row{'s' * (n != 1)} below a header of {d} column{'s' * (d != 1)}"
+        raise _unreadable(file, "hold a table with a header, rows, and at least two columns", got)
     return frame
 
 
@@ -97,8 +100,17 @@ def _csv(file: Path) -> pd.DataFrame:
             head = lines.readline()
     except UnicodeDecodeError:
         raise _unreadable(file, "be text in UTF-8", "other bytes") from None
+    if not head:
+        raise _unreadable(file, "hold a table", "an empty file")
     separator = max(",;\t", key=head.count)
-    frame = pd.read_csv(file, sep=separator, encoding="utf-8-sig", skipinitialspace=True)
+    try:
+        frame = pd.read_csv(file, sep=separator, encoding="utf-8-sig", skipinitialspace=True)
+    except pd.errors.ParserError as error:
+        if ragged := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error)):
+            wanted, line, seen = ragged.groups()
+            got = f"{seen} entries in line {line}"
+            raise _unreadable(file, f"have {wanted} entries in every line, as above", got) from None
+        raise
     return with_decimal_commas(frame)
 
 

@@ -129,7 +129,8 @@ def sentence(measured: Measured, width: int) -> str:
     here, before = gain(measured, measured.samples, width), gain(measured, measured.before(width), width)
     assert here is not None
     if _lasts(measured, here, before):
-        return f"{_compared(measured, measured.samples, width)} This is on {some}; {needed}."
+        said = _compared(measured, measured.samples, width)
+        return f"On {some}, {said[0].lower()}{said[1:]} On all rows its sign can be expected, not its size; {needed}."
     lazy = "random features" if here.lazy == "RF" else "the tangent model"
     how = "lower" if here.share > 0 else "higher"
     if not here.clear:

@@ -8,8 +8,12 @@ the forecast for n ≤ P rows, and not for more. So the part with df₁ < P/2 is
 with s fitted over P/16 < df₁ < P/2. φ is the share of the error that stays for ever, as noise does; rows at hand seldom
 tell it apart from a slower fall. So log G is averaged over all φ and b, alike beforehand, each weighted by how likely
 it makes the table over P/64 (at least 10) < df₁ < P/2. The errors of log G(κ)/G(κ₀) are taken as Gaussian, with the
-covariance of the jackknife and 2 % at each node for what no such curve follows. M follows from G. To be continuous at
-n = P, the error is multiplied by (pool's/continued error at P)^{P/n}.
+covariance of the jackknife and 2 % at each node for what no such curve follows.
+
+All that supposes that G still falls at κ₀. The pool's own G, too, falls by luck: where y is noise, by √(2/P) at κ₀ (one
+standard deviation). So the curves that end, G(max(κ, κ_m)), are averaged with the one that goes on, weighted by how
+likely `chance` finds it that nothing more is learnt from κ_m on. M follows from G. To be continuous at n = P, the error
+is multiplied by (pool's/continued error at P)^{P/n}.
 
 The band has two parts: the jackknife over groups of rows, averages done again for each, and the spread of the weighted
 curves around their average. It is then widened by what it missed in a rehearsal: quarters of the pool forecast n = P/2
@@ -21,9 +25,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lazyscope.checks import FloatArray
 from lazyscope.lenses.forecast import curve
+from lazyscope.lenses.forecast.chance import ends
 from lazyscope.lenses.forecast.curve import Functions
 from lazyscope.lenses.forecast.pool import Pool, pool
 
@@ -41,6 +47,7 @@ _STEP, _DEEPEST = 0.25, 40.0  # of log κ: between nodes, and at most
 _QUARTERS = 4
 _RIDGES = (1e-3, 1e-1)  # of the mean of the kernel's diagonal: where the rehearsal is done
 _WIDEST = 4.0
+_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,19 +85,21 @@ def continued(pool: Pool, most: float) -> Extrapolation:
     deep = min(_DEEPEST, np.log(2.0 * most / pool.df1[first]) / s)
     below = -np.arange(_STEP, deep + _STEP, _STEP)[::-1]
     chosen = _window(pool.df1, first, max(P / _FOR_ERRORS, _LEAST))
-    kept = pool.G[..., first:]
-    shape, spread = _averaged(x[chosen], np.log(pool.G[..., chosen]), below)
+    g = np.log(np.maximum(pool.G, _TINY))
+    shape, spread = _averaged(x[chosen], g[..., chosen], below)
     if s == _SATURATED:  # a kernel of low rank: all its directions are known, and nothing is left to be learnt
         shape, spread = np.zeros_like(shape), np.zeros_like(spread)
-    middle = np.concatenate([kept[..., :1] * np.exp(shape), kept], axis=-1)
-    higher = np.concatenate([kept[:1, :, :1] * np.exp(shape[:1] + spread), kept[:1]], axis=-1)
-    G, M = np.concatenate([middle, higher]), np.concatenate([pool.M[..., first:], pool.M[:1, :, first:]])
+    kept = g[..., first:]
+    falls = np.concatenate([kept[..., :1] + shape, kept], axis=-1)
+    spread = np.concatenate([spread, np.zeros(kept.shape[1:])], axis=-1)
+    g, spread = _ended(falls, spread, *ends(pool, first), below.size - first)
+    G = np.exp(np.concatenate([g, g[:1] + spread]))
     grows = s if s > _SATURATED else 0.0
     df1 = np.concatenate([pool.df1[first] * np.exp(-grows * below), pool.df1[first:]])
     gap = np.concatenate([grows * df1[: below.size], pool.gap[first:]])
     t = np.concatenate([pool.log_ridge[first] + below, pool.log_ridge[first:]])
     kappa = np.concatenate([pool.kappa[first] * np.exp(below), pool.kappa[first:]])
-    functions = Functions.through(t, kappa, df1, gap, G, _below(G, M, kappa, below.size))
+    functions = Functions.through(t, kappa, df1, gap, G, _smoothed(G, pool.M[:, :, -1:], kappa))
     return Extrapolation(functions, P)
 
 
@@ -124,13 +133,36 @@ def _averaged(x: FloatArray, g: FloatArray, below: FloatArray) -> tuple[FloatArr
     return mean, spread
 
 
-def _below(G: FloatArray, M: FloatArray, kappa: FloatArray, count: int) -> FloatArray:
-    """Continue M = (1/u) ∫₀ᵘ G du, u = 1/κ, to the `count` nodes below, G a power law between two of them."""
-    u = 1.0 / kappa[: count + 1]
-    rate = np.diff(np.log(G[..., : count + 1])) / np.diff(np.log(u)) + 1.0  # Gu is a power of u, 0 < rate ≤ 1
-    area = -np.diff(G[..., : count + 1] * u) / rate  # of each interval, from the right end of the table to its left
-    whole = M[..., :1] * u[-1] + np.cumsum(area[..., ::-1], axis=-1)[..., ::-1]
-    return np.concatenate([whole / u[:-1], M], axis=-1)
+def _ended(
+    falls: FloatArray, spread: FloatArray, nodes: NDArray[np.int64], weights: FloatArray, shift: int
+) -> tuple[FloatArray, FloatArray]:
+    """Average log G = `falls`, (copies, targets, κ), over the nodes where it may end, the last standing for nowhere.
+
+    Return it, and its spread with all rows, (targets, κ), which that of the curve that goes on joins. `shift` is the
+    place of the pool's first node.
+    """
+    ended = [falls]
+    for node in nodes[:-1] + shift:
+        flat = falls.copy()
+        flat[..., :node] = falls[..., node : node + 1]
+        ended.append(flat)
+    order = np.concatenate([weights[..., -1:], weights[..., :-1]], axis=-1)
+    mean = np.einsum("ctk,kctx->ctx", order, ended)
+    around = (np.array([one[0] for one in ended]) - mean[0]) ** 2
+    around[0] += spread**2
+    return mean, np.sqrt(np.einsum("tk,ktx->tx", order[0], around))
+
+
+def _smoothed(G: FloatArray, highest: FloatArray, kappa: FloatArray) -> FloatArray:
+    """Return M = (1/u) ∫₀ᵘ G du, u = 1/κ, from its value at the highest κ; G is a power law between two nodes."""
+    u = 1.0 / kappa
+    area = -np.diff(G * u)
+    growth = -np.diff(np.log(G * u))
+    area = np.where(np.abs(growth) < 1e-6, (G * u)[..., :-1], area / np.where(growth == 0.0, 1.0, growth))
+    area *= -np.diff(np.log(u))
+    top = np.concatenate([highest, highest[:1]])
+    whole = np.cumsum(area[..., ::-1], axis=-1)[..., ::-1]
+    return np.concatenate([(top * u[-1] + whole) / u[:-1], top], axis=-1)
 
 
 def rehearsed(K: FloatArray, Y: FloatArray, largest: int | None = None) -> list[Pool]:

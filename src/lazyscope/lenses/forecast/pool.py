@@ -42,7 +42,8 @@ _PER_DECADE = 8  # nodes; the functions are smooth on the scale of a factor e
 class Pool:
     """Tables over log ℓ, ascending: κ, df₁ and df₁ − df₂, (nodes,); G and M, (1 + groups, targets, nodes).
 
-    G[0] and M[0] are those of all rows; G[b] leaves out the b-th group of rows, for the jackknife.
+    G[0] and M[0] are those of all rows; G[b] leaves out the b-th group of rows, for the jackknife. `chance` is the
+    covariance of log G/G(∞) between nodes where the target is noise, (nodes, nodes).
     """
 
     rows: int
@@ -52,6 +53,7 @@ class Pool:
     gap: FloatArray
     G: FloatArray
     M: FloatArray
+    chance: FloatArray
 
 
 def decompose(K: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -92,7 +94,19 @@ def pool(K: FloatArray, Y: FloatArray, largest_ridge: float = 0.0) -> Pool:
         errors *= errors
         G[:, k] = _means(errors, _groups(P)) / slope
     kappa, df1, gap = b / P, P * left_out.variance / b, P * left_out.rest / (b * slope)
-    return Pool(P, t, kappa, df1, gap, G, smoothed(G, t, P / b, ridge * P * slope / b**2))
+    M = smoothed(G, t, P / b, ridge * P * slope / b**2)
+    return Pool(P, t, kappa, df1, gap, G, M, _chance(inverse))
+
+
+def _chance(inverse: FloatArray) -> FloatArray:
+    """Return the covariance of log G between nodes where y is pure noise, that of log G(∞) taken out.
+
+    With the mean leverage in the place of each row's own, G = Σ a²y_k²/Σ a² with a = 1/(w_k + ℓ) and y_k = ⟨u_k, y⟩:
+    a weighted mean of squares, each of which has the variance 2 whatever the law of the noise, as U mixes the rows.
+    """
+    weights = inverse**2
+    weights /= weights.sum(axis=1, keepdims=True)
+    return np.asarray(2.0 * (weights @ weights.T - 1.0 / weights.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,16 +118,18 @@ def _first_copies(seen: FloatArray, Y: FloatArray, kernel: bool) -> Any:
     """Return the rows without those that another is a copy of, target included: leaving one out would leave its twin.
 
     Rows of categories alone repeat by nature, and stay; a copy is an accident where some column, or the target, has
-    values that hardly ever repeat. Rows of a kernel matrix are compared by their norm and their sums.
+    values that hardly ever repeat. A target that the columns fix repeats with them, and tells nothing. Rows of a kernel
+    matrix are compared by their norm and their sums.
     """
-    whole = np.column_stack([seen, Y])
     if kernel:  # two rows may have swapped places on the diagonal block: equal features have equal columns too
-        whole = np.column_stack([np.diagonal(seen), seen.sum(axis=1), np.einsum("ij,ij->i", seen, seen), Y])
-        whole = whole.round(12)
+        seen = np.column_stack([np.diagonal(seen), seen.sum(axis=1), np.einsum("ij,ij->i", seen, seen)]).round(12)
+        Y = Y.round(12)
+    whole = np.column_stack([seen, Y])
     _, first = np.unique(whole, axis=0, return_index=True)
     if len(first) == len(whole):
         return np.arange(len(whole))
-    distinct = whole[first]
+    fixed = len(np.unique(seen, axis=0)) == len(first)
+    distinct = (seen if fixed else whole)[first]
     if not any(len(np.unique(column)) > _CONTINUOUS * len(distinct) for column in distinct.T):
         return np.arange(len(whole))
     return np.sort(first)

@@ -277,7 +277,8 @@ def _load_forward_derivatives() -> None:
     from torch.func import jvp
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
+        for kind in (DeprecationWarning, FutureWarning):  # which of them depends on the version
+            warnings.simplefilter("ignore", kind)
         one = torch.ones(1)
         jvp(torch.sin, (one,), (one,))
 

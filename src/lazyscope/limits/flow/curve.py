@@ -124,11 +124,22 @@ def flow(
         must = "be left out: a linear model is started at 0, from weights that are drawn"
         raise InvalidParameter.of("flow", "start" if start is not None else "weights", must, "a value")
     N = whole_number(width, "flow", "width", advice="Pass N, for example width=225.")
+    return _labelled(problem, regime, moments, {"risk": linear_risk(problem, regime, N, moments, seed, draw)})
+
+
+def linear_risk(
+    problem: QuadraticTarget,
+    regime: NeuralTangent | RandomFeatures,
+    N: int,
+    times: FloatArray,
+    seed: int,
+    draw: int = 0,
+) -> FloatArray:
+    """Return the risk of a linear model along its flow, without labels: for means over many draws."""
     W = draw_weights(problem, regime, N, _generator(seed, draw, N))
     B = problem.in_units(regime).B / np.sqrt(problem.d)  # a linear model does not know the scale of its target
     model = TangentFlow.of(W, B) if isinstance(regime, NeuralTangent) else FeaturesFlow.of(W, B)
-    energy = 2.0 * matrices.squared_norm(B)
-    return _labelled(problem, regime, moments, {"risk": model.risk(moments) / energy})
+    return np.asarray(model.risk(times) / (2.0 * matrices.squared_norm(B)))
 
 
 def _with_output_scale(

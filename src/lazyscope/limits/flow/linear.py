@@ -62,7 +62,8 @@ class TangentFlow:
     def risk_of(self, left: FloatArray, decay: FloatArray) -> FloatArray:
         """Return 2‖E‖² + s², where `left` is left of each mode, and decay_i·decay_j of the E_ij of the start."""
         moving = (left * self.start) @ self.modes.T
-        off = np.einsum("ti,ij,tj->t", decay**2, self.apart, decay**2, optimize=True)
+        both = decay**2
+        off = np.einsum("ti,ti->t", both @ self.apart, both)
         squares = off + float(self.still @ self.still) + np.sum(moving[:, :-1] ** 2, axis=1)
         return np.asarray(2.0 * squares + moving.sum(axis=1) ** 2)
 

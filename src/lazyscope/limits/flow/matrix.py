@@ -13,6 +13,7 @@ finds on Chebyshev points, panel by panel of log t.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,6 +26,7 @@ from lazyscope.limits.flow.moments import Panel, Start
 from lazyscope.limits.flow.newton import Newton
 from lazyscope.limits.flow.panels import Clock
 from lazyscope.limits.flow.riccati import Riccati, riccati
+from lazyscope.numerics.blas import threads_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +72,8 @@ def solve(start: Start, until: float, tolerance: float = 1e-5) -> Curve:
     >>> bool(curve.at("risk", np.array([100.0]))[0] < 1e-8)
     True
     """
-    from threadpoolctl import threadpool_limits
-
     # NumPy and SciPy bring a BLAS each, and the threads of the one that waits spin: several times slower
-    with threadpool_limits(1, user_api="blas"):
+    with threads_for(0) if start.W is not None else nullcontext():  # without weights there is no matrix of size d
         K = None if start.W is None else riccati(start.W, start.gram)
         walker = _Walker(start, K, tolerance)
         panels = tuple(walker.walk(until))

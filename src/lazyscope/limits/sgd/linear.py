@@ -5,7 +5,7 @@ decays by 1 − 8ε(k_i + k_j) and gains the variance ε²(k_i + k_j)²·16L/m, 
 
     L_n = F_n + 2 Σ_ij v_ij(n),   v_ij(n + 1) = (1 − 8ε(k_i + k_j))² v_ij(n) + 16ε²(k_i + k_j)²L_n/m,
 
-with F the risk of gradient descent without noise. It is a Volterra equation for L (Paquette et al. 2021). The d² pairs
+with F the risk of gradient descent without noise (`numerics.steps`; Paquette et al. 2021). The d² pairs
 are collected by the value of k_i + k_j in bins, with which a step costs some hundred multiplications.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged, NoTheorem
 from lazyscope.limits.flow.linear import TangentFlow
-from lazyscope.numerics.compiled import compiled
+from lazyscope.numerics.steps import noisy_risks
 
 _BINS = 256
 _HOPELESS = 1e3  # times the risk without noise: what does not come back
@@ -71,7 +71,7 @@ def tangent_risks(flow: TangentFlow, plan: Sequence[Steps], batch: int, points: 
         steps = np.arange(begin, end + 1)
         smooth, factor = np.interp(steps, marks, still), 1.0 + np.interp(steps, marks, uneven)
         gains = weight * (part.step_size * rate / 8.0) ** 2 * spread
-        line = _recursion(smooth, (1.0 - part.step_size * rate) ** 2, gains, noise, factor)
+        line = noisy_risks(smooth, (1.0 - part.step_size * rate) ** 2, gains, noise, factor)
         if not float(line.max()) < _HOPELESS * float(still.max()):
             raise NotConverged(
                 f"SGD diverges with the step size {part.step_size:g} and batches of {batch}: its noise feeds itself. "
@@ -95,20 +95,3 @@ def _binned(k: FloatArray) -> tuple[FloatArray, FloatArray]:
     total = np.bincount(which, weight, _BINS).astype(np.float64)
     mean = np.bincount(which, weight * flat, _BINS) / np.maximum(total, 1.0)
     return mean[total > 0.0], total[total > 0.0]
-
-
-@compiled
-def _recursion(
-    still: FloatArray, decay: FloatArray, gain: FloatArray, noise: FloatArray, factor: FloatArray
-) -> FloatArray:
-    """Return L_n = F_n + Σ_b y_b, with y_b ← decay_b y_b + gain_b·factor_n·L_n; `noise` is y, which is updated."""
-    line = np.empty_like(still)
-    for n in range(still.size):
-        total = still[n]
-        for b in range(noise.size):
-            total += noise[b]
-        line[n] = total
-        if n + 1 < still.size:
-            for b in range(noise.size):
-                noise[b] = decay[b] * noise[b] + gain[b] * factor[n] * total
-    return line

@@ -12,6 +12,7 @@ NT has d features, and at finite width the equations of `groups` take the place 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -30,6 +31,18 @@ from lazyscope.regimes import NeuralTangent, RandomFeatures
 PAPER = ("defilippis2024dimension",)
 _kernel = lru_cache(maxsize=64)(spectrum)
 _tangent_kernel = lru_cache(maxsize=64)(grouped_spectrum)
+
+
+def steps(energies: Sequence[float], kappa: FloatArray) -> FloatArray:
+    """Return the risk for d → ∞ of RF with n = d^κ or N = d^κ: the energy of the degrees that are not below κ.
+
+    Ghorbani, Mei, Misiakiewicz and Montanari 2021; Mei, Misiakiewicz and Montanari 2022.
+
+    >>> steps((0.0, 0.5, 0.5), np.array([0.5, 1.5, 2.5]))
+    array([1. , 0.5, 0. ])
+    """
+    degree = np.arange(len(energies))
+    return np.asarray(np.sum(np.array(energies) * (degree >= kappa[..., None]), axis=-1))
 
 
 def random_features(

@@ -1,13 +1,6 @@
 """Gradient descent on the population risk, from drawn weights, in the paper's parametrisation: SGD without noise.
 
-NT, f = (1/N) Σ σ′(⟨w_i,x⟩)⟨v_i,x⟩ + c, is linear: with u = (√N a, c), a = V/N, a step of size ε is
-
-    u ← u − 2ε(Su − s),      S = D^½ [[K, μ], [μᵀ, 1]] D^½,    s = D^½(b, 0),    D = diag(1/N, …, 1/N, 1),
-
-K, μ and b as in `tangent`. Along the eigenvectors of S, of eigenvalues θ_j, what is left after all steps is
-q_j = Π_k (1 − 2ε_kθ_j), and the energy that is learnt Σ_j s_j²(1 − q_j²)/θ_j: a quadrature over the spectrum of S as s
-sees it, for which some hundred steps of Lanczos' method serve every schedule of step sizes. The scale of the target
-does not matter.
+NT is linear, and in `linear`.
 
 NN, f = (1/N) Σ α_iσ(⟨w_i,x⟩) + c, follows the flow α̇ = −∂L/∂a, Ẇ = −N ∂L/∂W, ċ = −∂L/∂c from α = c = 0, a = α/N. The
 risk of `network` has c where it is best, c⋆ = −Σa_iE[σ(w_i·x)]: L is that, and (c − c⋆)².
@@ -15,92 +8,22 @@ risk of `network` has c where it is best, c⋆ = −Σa_iE[σ(w_i·x)]: L is tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged
 from lazyscope.numerics import matrices
 from lazyscope.population.environment import Environment, environments, project
 from lazyscope.population.network import PopulationRisk
-from lazyscope.population.tangent import TangentKernel, tangent_moments
+from lazyscope.population.tangent import tangent_moments
 from lazyscope.problems import GaussianMixture, GaussianProblem, QuadraticTarget
-from lazyscope.regimes import NeuralTangent, Trained
+from lazyscope.regimes import Trained
 
-Schedule = Sequence[tuple[int, float]]
-"""So many steps of one size, then of the next."""
-
-_LANCZOS = 160
 _TOLERANCE = 1e-6  # of the flow, relative
 _MOST_EVALUATIONS = 40_000
-
-
-def tangent_risks(
-    problem: GaussianProblem, regime: NeuralTangent, N: int, rng: np.random.Generator, schedules: Sequence[Schedule]
-) -> FloatArray:
-    """Return the risk after each schedule, for one draw of the weights: 160 products with K, 6N²d flops each.
-
-    >>> import lazyscope as ls
-    >>> target, rng = ls.QuadraticTarget([2.0, 1.0, 0.5]), weights.generator(0, 0, 2)
-    >>> tangent_risks(target, NeuralTangent(), 2, rng, [[(0, 0.1)], [(4000, 0.05)]]).round(4)
-    array([1.    , 0.5377])
-    >>> ls.exact(target, NeuralTangent(), width=[2]).risk.values.round(4)  # where it ends
-    array([0.5377])
-    """
-    W = weights.draw(problem, regime, N, rng)
-    world = environments(problem)
-    parts = [TangentKernel.of(y, W, regime.activation) for y in world]
-    mean, rhs = np.zeros_like(W), np.zeros_like(W)
-    for part in parts:
-        mean += part.environment.probability * part.mean
-        rhs += part.environment.probability * part.rhs
-    offset = sum(part.environment.probability * part.environment.m for part in parts)
-    energy = sum(y.probability * y.energy for y in world)
-    root = N**-0.5
-
-    def times(u: FloatArray) -> FloatArray:
-        a, c = u[:-1].reshape(W.shape) * root, float(u[-1])
-        out = c * mean
-        for part in parts:
-            out += part.environment.probability * part.times(a)
-        return np.append(root * out.ravel(), float(np.vdot(mean, a)) + c)
-
-    theta, share = _spectrum(times, np.append(root * rhs.ravel(), offset))
-    risks = []
-    for schedule in schedules:
-        left = np.ones_like(theta)
-        for count, size in schedule:
-            left *= (1.0 - 2.0 * size * theta) ** count
-        learnt = np.where(theta > 1e-12 * theta.max(), (1.0 - left**2) / np.maximum(theta, 1e-300), 0.0)
-        risks.append(1.0 - float(share @ learnt) / energy)
-    return np.array(risks)
-
-
-def _spectrum(times: Callable[[FloatArray], FloatArray], start: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return nodes θ_j and weights of the quadrature for sᵀf(S)s, by Lanczos' method with full orthogonalisation."""
-    from scipy.linalg import eigh_tridiagonal
-
-    size = float(np.linalg.norm(start))
-    most = min(_LANCZOS, start.size)
-    basis = np.empty((most, start.size))
-    diagonal, off = np.empty(most), np.empty(most)
-    basis[0] = start / size
-    count = most
-    for k in range(most):
-        rest = times(basis[k])
-        diagonal[k] = float(basis[k] @ rest)
-        for _ in range(2):
-            rest -= basis[: k + 1].T @ (basis[: k + 1] @ rest)
-        off[k] = float(np.linalg.norm(rest))
-        if k + 1 == most or off[k] < 1e-12 * abs(diagonal[: k + 1]).max():
-            count = k + 1
-            break
-        basis[k + 1] = rest / off[k]
-    theta, vectors = eigh_tridiagonal(diagonal[:count], off[: count - 1])
-    return np.maximum(theta, 0.0), size**2 * vectors[0] ** 2
 
 
 def network_risks(
@@ -111,6 +34,7 @@ def network_risks(
     6N²d flops an evaluation, d²N for σ = u²; some thousand of them. NotConverged where they do not suffice.
 
     >>> import lazyscope as ls
+    >>> from lazyscope import weights
     >>> target, rng = ls.QuadraticTarget([2.0, 1.0, 0.5]), weights.generator(0, 0, 3)
     >>> network_risks(target, Trained(), 3, rng, [0.0, 20.0]).round(4)
     array([1., 0.])

@@ -17,10 +17,10 @@ import numpy as np
 
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
-from lazyscope.numerics.adam import EPSILON, adam, corrected
 from lazyscope.numerics.blas import gemm
 from lazyscope.numerics.compiled import compiled
 from lazyscope.numerics.normals import Float32
+from lazyscope.numerics.steps import EPSILON, adam, corrected
 from lazyscope.training.sgd.pack import Int, SecondLayer, add_weighted
 
 

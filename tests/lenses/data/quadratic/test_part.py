@@ -138,6 +138,13 @@ def test_whitening_gives_unit_variances_and_leaves_dead_directions_out():
     assert Whitening.of(X, 2).kept < 1.0
 
 
+def test_columns_that_depend_on_others_are_no_directions_that_were_not_looked_at():
+    """One column for each of three kinds: they sum to one, so that two directions are all."""
+    X = np.eye(3)[np.random.default_rng(0).integers(3, size=200)]
+    whitening = Whitening.of(X, 3)
+    assert whitening.there == 2 == whitening(X).shape[1] and whitening.kept == pytest.approx(1.0)
+
+
 def test_forecasts_put_the_regimes_in_order():
     Z, y, _ = planted(noise=0.5, linear=0.5)
     left = unexplained(quadratic_part(Z, y), [10, 40])

@@ -7,7 +7,7 @@ at its own ‖Ŵ‖.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.statement import Statement
-from lazyscope.evidence.work import Row
+from lazyscope.evidence.statement import Statement, stated
 from lazyscope.experiments.beyond.generalisation.numbers import generalisation
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.draws import Draw, exponents, over_draws
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.drawing import ticks_at
+from lazyscope.experiments.frame.draws import exponents
 from lazyscope.problems import SparseParity
 from lazyscope.problems.inputs import Inputs, draw_inputs
 from lazyscope.runs.pictures import LOOKS
@@ -33,9 +31,7 @@ from lazyscope.training.taylor.signs import norm_24
 from lazyscope.weights import generator
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
 _KINDS = {
@@ -158,10 +154,8 @@ def work(preset: GeneralisationPreset) -> list[Draw]:
     return [*inputs, *trained]
 
 
-def data(preset: GeneralisationPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: GeneralisationPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return the numbers of inputs against d, and those of trained models against n, with exponents."""
-    import xarray as xr
-
     inputs, _ = preset.parts
     shape = (len(_KINDS), len(preset.dimensions), preset.draws)
     d, n = np.array(preset.dimensions), np.array(preset.samples)
@@ -174,11 +168,10 @@ def data(preset: GeneralisationPreset, rows: Sequence[Row]) -> dict[str, xr.Data
     for name in _TRAINED:
         risks = np.array([row[name] for row in rows[len(inputs) :]]).reshape(len(n), preset.draws)
         _with_exponent(trained, name, risks, n, ("samples",))
-    gaps = trained["test"][1] - trained["train"][1]
-    trained["gap"] = ("samples", gaps)
+    trained["gap"] = ("samples", trained["test"][1] - trained["train"][1])
     return {
-        "inputs": xr.Dataset(columns, {"kind": list(_KINDS), "d": d}, about | {"samples_per_d": _PER_INPUT}),
-        "trained": xr.Dataset(trained, {"samples": n}, about | {"d": preset.d}),
+        "inputs": dataset(columns, {"kind": list(_KINDS), "d": d}, about | {"samples_per_d": _PER_INPUT}),
+        "trained": dataset(trained, {"samples": n}, about | {"d": preset.d}),
     }
 
 
@@ -191,7 +184,7 @@ def _with_exponent(
     columns[f"{name}_exponent"], columns[f"{name}_exponent_stderr"] = (dims[:-1], slope), (dims[:-1], spread)
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw M_op and the bounds against d, and the gap of trained models against n."""
     with canvas(13.8, 4.7) as figure:
         left, middle, right = figure.subplots(1, 3)
@@ -201,37 +194,33 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _powers(axes: Axes, d: FloatArray) -> None:
-    axes.set(xscale="log", yscale="log", xlabel="d, inputs")
-    axes.set_xticks(d, [f"{size:g}" for size in d])
-    axes.minorticks_off()
-
-
-def _sizes(axes: Axes, panel: xr.Dataset) -> None:
+def _sizes(axes: Axes, panel: Dataset) -> None:
     d = panel.d.values
     for kind, (label, colour, marker) in _KINDS.items():
         at = panel.sel(kind=kind)
         axes.errorbar(d, at.M_op, at.M_op_stderr, color=colour, marker=marker, linewidth=1.0, label=label)
     axes.plot(d, d**-0.5, color="#222222", linestyle="--", label="1/√d")
     axes.set_title("M$_{x,op}$ of Theorem 6, " + f"n = {panel.attrs['samples_per_d']}d")
-    _powers(axes, d)
+    axes.set(yscale="log", xlabel="d, inputs")
+    ticks_at(axes, d)
     ticks = (0.1, 0.2, 0.5, 1.0)
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.legend(loc="lower left")
 
 
-def _bounds(axes: Axes, panel: xr.Dataset) -> None:
+def _bounds(axes: Axes, panel: Dataset) -> None:
     d, cube = panel.d.values, panel.sel(kind="hypercube")
     for name, (label, colour, marker) in _BOUNDS.items():
         words = f"{label}: d$^{{{float(cube[f'{name}_exponent']):.2f}}}$".replace("-", "−")
         error = cube[f"{name}_stderr"]
         axes.errorbar(d, cube[name], error, color=colour, marker=marker, linewidth=1.0, label=words)
     axes.set_title("Hypercube, B$_x$ = B$_w$ = 1, " + f"n = {panel.attrs['samples_per_d']}d")
-    _powers(axes, d)
+    axes.set(yscale="log", xlabel="d, inputs")
+    ticks_at(axes, d)
     axes.legend(loc="lower left")
 
 
-def _gap(axes: Axes, panel: xr.Dataset) -> None:
+def _gap(axes: Axes, panel: Dataset) -> None:
     n = panel.samples.values
     error = np.hypot(panel.test_stderr.values, panel.train_stderr.values)
     axes.errorbar(n, panel.gap, error, color=_RED, marker="D", label="measured")
@@ -240,14 +229,13 @@ def _gap(axes: Axes, panel: xr.Dataset) -> None:
         ("by_lemma5", "bound, Lemma 5", _ORANGE),
     ):
         axes.plot(n, panel[name], color=colour, linestyle="--", label=label)
-    axes.set(xscale="log", yscale="log", xlabel="n, samples", ylabel="risk on new samples − on those seen")
-    axes.set_xticks(n, [f"{size:g}" for size in n])
-    axes.minorticks_off()
+    axes.set(yscale="log", xlabel="n, samples", ylabel="risk on new samples − on those seen")
+    ticks_at(axes, n)
     axes.set_title(f"f$^Q$ trained on 2-XOR, d = {panel.attrs['d']}")
     axes.legend()
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return exponents and bounds, and whether M_op falls like 1/√d where it should and no bound is broken."""
     inputs, trained = data["inputs"], data["trained"]
     lines = [f"{'inputs':<15}{'M_op at the largest d':>24}{'exponent of d':>18}"]
@@ -288,23 +276,12 @@ _FAULTS = (
 )
 EXPERIMENT = Experiment("generalisation", _TITLE, PRESETS, work, data, plot, verdict, place=34, faults=_FAULTS)
 
-_SOURCE = ("bai2020beyond",)
+_SHOWN = {
+    "Lemma 5": "the Rademacher complexity of f^Q is bounded by operator norms of its feature maps",
+    "Theorem 6": "f^Q generalises like B_x²B_w²M_op/√n, M_op between 1/√d and 1",
+}
+_LEMMA_8 = "matrix concentration: E max_r ‖A_r‖ ≤ 4√(log(2md) max_r ‖E A_r²‖)"
 STATEMENTS = (
-    Statement(
-        "Lemma 5",
-        "the Rademacher complexity of f^Q is bounded by operator norms of its feature maps",
-        _SOURCE,
-        "generalisation",
-        figure="generalisation",
-    ),
-    Statement(
-        "Theorem 6",
-        "f^Q generalises like B_x²B_w²M_op/√n, M_op between 1/√d and 1",
-        _SOURCE,
-        "generalisation",
-        figure="generalisation",
-    ),
-    Statement(
-        "Lemma 8", "matrix concentration: E max_r ‖A_r‖ ≤ 4√(log(2md) max_r ‖E A_r²‖)", _SOURCE, "generalisation"
-    ),
+    *stated("generalisation", "bai2020beyond", _SHOWN),
+    Statement("Lemma 8", _LEMMA_8, ("bai2020beyond",), "generalisation"),
 )

@@ -6,14 +6,13 @@ the ends of descents with several regularisers, whose norms Theorem 4 bounds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.evidence.statement import Statement
-from lazyscope.evidence.work import Row
+from lazyscope.evidence.statement import stated
 from lazyscope.experiments.beyond.landscape.draws import (
     INEQUALITIES,
     POINTS,
@@ -21,18 +20,14 @@ from lazyscope.experiments.beyond.landscape.draws import (
     LandscapeDraw,
     assemble_landscape,
 )
-from lazyscope.experiments.frame.drawing import canvas
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import answer, wrong_rows
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, wrong_rows
 from lazyscope.limits import declared
 from lazyscope.problems import SparseParity
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.taylor.landscape import COROLLARY_3
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 __all__ = ["POINTS", "DescentDraw", "LandscapeDraw", "assemble_landscape"]
 
@@ -93,10 +88,8 @@ def work(preset: LandscapePreset) -> list[LandscapeDraw | DescentDraw]:
     return [draw for part in preset.parts for draw in part]
 
 
-def data(preset: LandscapePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: LandscapePreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return sides and errors over (`statement`, `point`, `width`), what the descents saw, and where others ended."""
-    import xarray as xr
-
     plan, followed, last = preset.parts
     count, most = len(plan), len(plan) + len(followed)
     of_plan, descents, ended = rows[:count], rows[count:most], rows[most:]
@@ -116,12 +109,12 @@ def data(preset: LandscapePreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
     at_end |= {"OPT": (dims, OPT), "norm_bound": (dims, np.array(bounds).reshape(shape))}
     return {
         "inequalities": assemble_landscape(plan, of_plan),
-        "descents": xr.Dataset(variables, coordinates, attributes),
-        "ends": xr.Dataset(at_end, {"model": models, "lam0": list(_REGULARISERS)}, attributes),
+        "descents": dataset(variables, coordinates, attributes),
+        "ends": dataset(at_end, {"model": models, "lam0": list(_REGULARISERS)}, attributes),
     }
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw error terms and slacks against the width; risk, curvature and final norms of the descents."""
     with canvas(13.4, 8.2) as figure:
         frames = figure.subplots(2, 3)
@@ -133,7 +126,7 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _draw_errors(axes: Axes, panel: xr.Dataset, statement: str) -> None:
+def _draw_errors(axes: Axes, panel: Dataset, statement: str) -> None:
     m, power = panel.width.values, declared.LANDSCAPE[statement]
     largest = 0.0
     for point, (name, colour, marker) in _POINTS.items():
@@ -150,7 +143,7 @@ def _draw_errors(axes: Axes, panel: xr.Dataset, statement: str) -> None:
     axes.legend(loc="lower left", fontsize=9)
 
 
-def _draw_slacks(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_slacks(axes: Axes, panel: Dataset) -> None:
     m = panel.width.values
     for statement, (colour, marker) in _STATEMENTS.items():
         least = panel.slack.sel(statement=statement).min("point")
@@ -162,7 +155,7 @@ def _draw_slacks(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.79), ncols=2)
 
 
-def _draw_descents(left: Axes, right: Axes, panel: xr.Dataset) -> None:
+def _draw_descents(left: Axes, right: Axes, panel: Dataset) -> None:
     for name, (colour, marker) in _MODELS.items():
         at = panel.sel(model=name)
         left.plot(at.step, at.risk, color=colour, marker=marker, label=name)
@@ -175,7 +168,7 @@ def _draw_descents(left: Axes, right: Axes, panel: xr.Dataset) -> None:
     right.legend()
 
 
-def _draw_ends(axes: Axes, panel: xr.Dataset) -> None:
+def _draw_ends(axes: Axes, panel: Dataset) -> None:
     for name, (colour, marker) in _MODELS.items():
         at = panel.sel(model=name)
         face = {} if marker == "o" else {"markerfacecolor": "none", "markeredgecolor": colour, "markersize": 10}
@@ -186,7 +179,7 @@ def _draw_ends(axes: Axes, panel: xr.Dataset) -> None:
     axes.legend(loc="lower left")
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return exponents and the least slack of each statement; say whether all hold, and descents end as stated."""
     panel: Any = data["inequalities"]
     lines = [
@@ -231,28 +224,16 @@ _FAULTS = (
 )
 EXPERIMENT = Experiment("landscape", _TITLE, PRESETS, work, data, plot, verdict, place=33, faults=_FAULTS)
 
-_SOURCE = ("bai2020beyond",)
-STATEMENTS = (
-    Statement(
-        "Lemma 1",
-        "where the risk of f^Q exceeds OPT, the gradient or the curvature along W⋆Σ′ leads down",
-        _SOURCE,
-        "landscape",
-        figure="landscape",
-    ),
-    Statement(
-        "Theorem 2",
-        "the same for the network under random signs, with an error that falls with m",
-        _SOURCE,
-        "landscape",
-        figure="landscape",
-    ),
-    Statement("Corollary 3", "the same with the regulariser λ‖W‖⁸", _SOURCE, "landscape", figure="landscape"),
-    Statement(
-        "Theorem 4",
-        "a stationary point of second order has a risk near OPT and a norm of order ‖W⋆‖: bounds with what is measured",
-        _SOURCE,
-        "landscape",
-        figure="landscape",
-    ),
+_THEOREM_4 = (
+    "a stationary point of second order has a risk near OPT and a norm of order ‖W⋆‖: bounds with what is measured"
+)
+STATEMENTS = stated(
+    "landscape",
+    "bai2020beyond",
+    {
+        "Lemma 1": "where the risk of f^Q exceeds OPT, the gradient or the curvature along W⋆Σ′ leads down",
+        "Theorem 2": "the same for the network under random signs, with an error that falls with m",
+        "Corollary 3": "the same with the regulariser λ‖W‖⁸",
+        "Theorem 4": _THEOREM_4,
+    },
 )

@@ -15,8 +15,8 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
-from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.draws import Draw, exponents, provenance, table
+from lazyscope.experiments.frame import Draw, Row, dataset
+from lazyscope.experiments.frame.draws import attributes, exponents, provenance, table
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.training.taylor.construction import express, monomials
 from lazyscope.training.taylor.descent import Descent, descend
@@ -27,7 +27,7 @@ from lazyscope.training.taylor.signs import norm_24, random_signs
 from lazyscope.weights import generator
 
 if TYPE_CHECKING:
-    import xarray as xr
+    from lazyscope.experiments.frame.types import Dataset
 
 Point = Callable[[FloatArray, np.random.Generator], FloatArray]
 
@@ -75,19 +75,10 @@ class LandscapeDraw(Draw):
             W = build(setting.W_star, setting.rng)
             options: dict[str, Any] = {"signs": self.signs, "lam": setting.lam}
             points.append(landscape(setting.risk, W, setting.W_star, setting.rng, **options))
-        row = {
-            name: np.array(
-                [[getattr(_statement(point, statement), name) for point in points] for statement in INEQUALITIES]
-            )
-            for name in _NUMBERS
-        }
+        inequalities: list[list[Inequality]] = [[getattr(at, name) for at in points] for name in INEQUALITIES]
+        row = {name: np.array([[getattr(at, name) for at in some] for some in inequalities]) for name in _NUMBERS}
         row["bound"] = np.array([point.clean.bound for point in points])
         return row | {"OPT": np.asarray(points[0].OPT)}
-
-
-def _statement(statements: Any, name: str) -> Inequality:
-    inequality: Inequality = getattr(statements, name)
-    return inequality
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,10 +167,8 @@ class DescentDraw(Draw):
         return dict(zip(names, np.array(rows).T, strict=True)) | {"OPT": np.asarray(OPT)}
 
 
-def assemble_landscape(plan: Sequence[LandscapeDraw], rows: Sequence[Row]) -> xr.Dataset:
+def assemble_landscape(plan: Sequence[LandscapeDraw], rows: Sequence[Row]) -> Dataset:
     """Return means over draws, over (`statement`, `point`, `width`); the least `slack`, and the exponent of `error`."""
-    import xarray as xr
-
     widths = list(dict.fromkeys(draw.width for draw in plan))
     dims = ("statement", "point", "width")
     of_draws = {name: table(plan, rows, name) for name in _NUMBERS}  # (statement, point, width, draw)
@@ -197,13 +186,7 @@ def assemble_landscape(plan: Sequence[LandscapeDraw], rows: Sequence[Row]) -> xr
         variables["exponent_stderr"] = (dims[:2], np.where(there, spread, np.nan))
     variables["bound"] = (dims[1:], table(plan, rows, "bound").mean(axis=-1))
     first = plan[0]
-    attributes = {
-        **provenance("landscape", "Lemma 1, Theorem 2, Corollary 3", "bai2020beyond", first.seed),
-        "problem": str(first.problem),
-        "samples": first.samples,
-        "draws": len(plan) // len(widths),
-        "seed": first.seed,
-    }
-    return xr.Dataset(
-        variables, {"statement": list(INEQUALITIES.values()), "point": list(POINTS), "width": widths}, attributes
-    )
+    told = provenance("landscape", "Lemma 1, Theorem 2, Corollary 3", "bai2020beyond", first.seed)
+    told |= attributes(first, "problem", "samples", "seed") | {"draws": len(plan) // len(widths)}
+    coordinates = {"statement": list(INEQUALITIES.values()), "point": list(POINTS), "width": widths}
+    return dataset(variables, coordinates, told)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.evidence.statement import Statement
-from lazyscope.evidence.work import Row
+from lazyscope.evidence.statement import stated
 from lazyscope.experiments.beyond.sample_complexity.learners import LEARNERS
 from lazyscope.experiments.beyond.sample_complexity.numbers import (
     SampleComplexityDraw,
@@ -18,18 +17,16 @@ from lazyscope.experiments.beyond.sample_complexity.numbers import (
     gain,
     sample_complexity,
 )
-from lazyscope.experiments.frame.drawing import canvas
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas
+from lazyscope.experiments.frame.drawing import DASHES, entry
 from lazyscope.experiments.frame.draws import split
-from lazyscope.experiments.frame.experiment import Experiment, Preset
-from lazyscope.experiments.frame.verdict import Fault, answer
+from lazyscope.experiments.frame.verdict import Fault
 from lazyscope.limits import declared
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.runs.pictures import LOOKS, scale_colour
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
 _LOOKS = {
@@ -47,6 +44,7 @@ _TITLES = {
     "cubic": "(βᵀx)³, relative squared error {level:g}",
 }
 _DEGREES = {"xor": 2, "noisy": 2, "monomial": 2, "cubic": 3}
+_REFERENCE: dict[str, Any] = {"color": "#888888", "linestyle": DASHES}
 _FLIP = 0.1
 _WANTED = ("quadratic model", "randomised network")
 _GAP = 0.5  # what the exponents of these must be smaller by, on 2-XOR
@@ -142,7 +140,7 @@ def work(preset: SampleComplexityPreset) -> list[SampleComplexityDraw]:
     return [draw for part in _PARTS.values() for draw in part(preset)]
 
 
-def data(preset: SampleComplexityPreset, rows: Sequence[Row]) -> dict[str, xr.Dataset]:
+def data(preset: SampleComplexityPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return n(d) with exponents for four problems, and the error against n in the largest dimension of 2-XOR."""
     plans = {name: part(preset) for name, part in _PARTS.items()}
     own = dict(zip(plans, split(rows, list(plans.values())), strict=True))
@@ -150,10 +148,8 @@ def data(preset: SampleComplexityPreset, rows: Sequence[Row]) -> dict[str, xr.Da
     return {**panels, "curves": curves(plans["xor"], own["xor"], max(preset.xor))}
 
 
-def plot(data: Mapping[str, xr.Dataset]) -> Figure:
+def plot(data: Panels) -> Figure:
     """Draw n(d) for four problems, what the quadratic model saves against d, and error against n; one legend."""
-    from matplotlib.lines import Line2D
-
     with canvas(13.2, 8.4) as figure:
         frames = figure.subplots(2, 3)
         for axes, panel in zip((*frames[0], frames[1, 0]), _TITLES, strict=True):
@@ -161,13 +157,13 @@ def plot(data: Mapping[str, xr.Dataset]) -> Figure:
         _saved(frames[1, 1], data)
         _curves(frames[1, 2], data["curves"], float(data["xor"].attrs["level"]))
         known = [name for name in _LOOKS if name in data["xor"].learner.values]
-        handles = [Line2D([], [], color=_LOOKS[name][0], marker=_LOOKS[name][1], label=name) for name in known]
-        handles.append(Line2D([], [], color="#888888", linestyle=(0, (4, 3)), label="exponents of §5.2"))
+        handles = [entry(name, color=_LOOKS[name][0], marker=_LOOKS[name][1]) for name in known]
+        handles.append(entry("exponents of §5.2", **_REFERENCE))
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return figure
 
 
-def _needed(axes: Axes, panel: xr.Dataset, name: str) -> None:
+def _needed(axes: Axes, panel: Dataset, name: str) -> None:
     d = panel.d.values.astype(float)
     for learner in panel.learner.values.tolist():
         at = panel.sel(learner=learner)
@@ -186,7 +182,7 @@ def _needed(axes: Axes, panel: xr.Dataset, name: str) -> None:
     first = panel.needed.values[:, 0][np.isfinite(panel.needed.values[:, 0])]
     top, bottom = (1.8 * first.max(), first.min() / 1.9) if first.size else (np.nan, np.nan)
     for start, power in zip((top, bottom), declared.polynomial_samples(_DEGREES[name]), strict=True):
-        axes.plot(ends, start * (ends / ends[0]) ** power, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
+        axes.plot(ends, start * (ends / ends[0]) ** power, linewidth=1.0, **_REFERENCE)
     axes.set(xscale="log", yscale="log", xlabel="d, inputs", ylabel="n, samples needed")
     axes.set_title(_TITLES[name].format(level=panel.attrs["level"]))
     _dimensions(axes, d)
@@ -199,7 +195,7 @@ def _dimensions(axes: Axes, d: Any) -> None:
     axes.xaxis.set_minor_formatter("")
 
 
-def _saved(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
+def _saved(axes: Axes, data: Panels) -> None:
     """n_Q/n_L, which §5.2 has as p/d."""
     styles = {"xor": "o", "noisy": "s", "monomial": "^", "cubic": "D"}
     for k, (name, marker) in enumerate(styles.items()):
@@ -208,14 +204,14 @@ def _saved(axes: Axes, data: Mapping[str, xr.Dataset]) -> None:
         axes.plot(ratio.d, ratio, color=scale_colour(k / 3), marker=marker, linewidth=1.0, label=words)
     low, high = (f(float(f(data[name].d)) for name in styles) for f in (min, max))
     d = np.array([low, high])
-    axes.plot(d, 8.0 / d, color="#888888", linestyle=(0, (4, 3)), linewidth=1.0)
+    axes.plot(d, 8.0 / d, linewidth=1.0, **_REFERENCE)
     axes.set(xscale="log", yscale="log", xlabel="d, inputs", ylabel="n of the quadratic model / n of the NTK")
     axes.set_title("What the quadratic model saves (dashed: 1/d)")
     _dimensions(axes, [8, 16, 32, 64])
     axes.legend(loc="lower left", fontsize=9)
 
 
-def _curves(axes: Axes, panel: xr.Dataset, level: float) -> None:
+def _curves(axes: Axes, panel: Dataset, level: float) -> None:
     for name in panel.learner.values.tolist():
         colour, marker = _LOOKS[name]
         at = panel.sel(learner=name)
@@ -226,12 +222,14 @@ def _curves(axes: Axes, panel: xr.Dataset, level: float) -> None:
     axes.xaxis.set_minor_formatter("")
 
 
-def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
+def verdict(data: Panels) -> list[str]:
     """Return n(d), exponents and gains over the tangent kernel; say whether 2-XOR separates them by a half."""
     lines: list[str] = []
     for panel in _TITLES:
         result = data[panel]
-        lines += [_TITLES[panel].format(level=result.attrs["level"]), _head(result)]
+        dimensions = "".join(f"{f'd = {d}':>9}" for d in result.d.values)
+        lines.append(_TITLES[panel].format(level=result.attrs["level"]))
+        lines.append(f"{'n(d)':<20}{dimensions}{'exponent, 95%':>22}{'gain':>7}")
         lines += [_line(result, name) for name in result.learner.values.tolist()]
     gains = {name: gain(data["xor"], name) for name in _WANTED}
     short = [name for name, (_, low, _) in gains.items() if not low >= _GAP]
@@ -243,11 +241,7 @@ def verdict(data: Mapping[str, xr.Dataset]) -> list[str]:
     return [*lines, answer(not short, separated, f"Not separated by {_GAP:g} on 2-XOR: {', '.join(short)}.")]
 
 
-def _head(panel: xr.Dataset) -> str:
-    return f"{'n(d)':<20}" + "".join(f"{f'd = {d}':>9}" for d in panel.d.values) + f"{'exponent, 95%':>22}{'gain':>7}"
-
-
-def _line(panel: xr.Dataset, name: str) -> str:
+def _line(panel: Dataset, name: str) -> str:
     at: Any = panel.sel(learner=name)
     numbers = "".join(f"{value:>9.0f}" if np.isfinite(value) else f"{'–':>9}" for value in at.needed.values)
     interval = f"{float(at.exponent):.2f} [{float(at.exponent_low):.2f}, {float(at.exponent_high):.2f}]"
@@ -275,12 +269,5 @@ EXPERIMENT = Experiment(
     "sample-complexity", _TITLE, PRESETS, work, data, plot, verdict, place=35, report=sample_complexity, faults=_FAULTS
 )
 
-STATEMENTS = (
-    Statement(
-        "§5.2",
-        "2-XOR and one polynomial: the quadratic model needs ~d samples where the tangent kernel needs ~d²",
-        ("bai2020beyond",),
-        "sample_complexity",
-        figure="sample-complexity",
-    ),
-)
+_SAYS = "2-XOR and one polynomial: the quadratic model needs ~d samples where the tangent kernel needs ~d²"
+STATEMENTS = stated("sample-complexity", "bai2020beyond", {"§5.2": _SAYS})

@@ -21,15 +21,15 @@ import numpy as np
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.evidence.work import Row
 from lazyscope.experiments.beyond.sample_complexity import feature_learners
 from lazyscope.experiments.beyond.sample_complexity.learners import KERNELS, LEARNERS, error
-from lazyscope.experiments.frame.draws import Draw, computed, provenance
+from lazyscope.experiments.frame import Draw, Row, dataset
+from lazyscope.experiments.frame.draws import attributes, computed, provenance
 from lazyscope.limits import declared
 from lazyscope.problems import MultiIndex, RidgeMonomial, SparseParity
 
 if TYPE_CHECKING:
-    import xarray as xr
+    from lazyscope.experiments.frame.types import Dataset
 
 _TESTED = 4000
 _RATIO = sqrt(2.0)
@@ -167,7 +167,7 @@ def sample_complexity(
     draws: int = 3,
     seed: int = 0,
     activation: str | None = None,
-) -> xr.Dataset:
+) -> Dataset:
     """Measure n(d) for problems of several dimensions and some learners, with exponents and their intervals.
 
     Parameters
@@ -218,10 +218,8 @@ def sample_complexity(
     return assemble(plan, computed(plan))
 
 
-def assemble(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row]) -> xr.Dataset:
+def assemble(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row]) -> Dataset:
     """Return the report from draws that differ in learner, d and number alone; a learner may lack the largest d."""
-    import xarray as xr
-
     learners = list(dict.fromkeys(draw.learner for draw in plan))
     dimensions = sorted({draw.problem.d for draw in plan})
     table = np.full((len(learners), len(dimensions), len({draw.number for draw in plan})), np.nan)
@@ -246,14 +244,9 @@ def assemble(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row]) -> xr.Da
     if isinstance(first.problem, MultiIndex):
         variables |= in_theory(plan, learners, dimensions)
     told = (_FEW, _SOURCES) if isinstance(first.problem, MultiIndex) else (_THEOREM, "bai2020beyond")
-    attributes = {
-        **provenance("sample-complexity", *told, first.seed),
-        "problem": type(first.problem).__name__,
-        "level": first.level,
-        "width": first.width,
-        "seed": first.seed,
-    }
-    return xr.Dataset(variables, {"learner": learners, "d": dimensions}, attributes)
+    about = provenance("sample-complexity", *told, first.seed) | {"problem": type(first.problem).__name__}
+    about |= attributes(first, "level", "width", "seed")
+    return dataset(variables, {"learner": learners, "d": dimensions}, about)
 
 
 def in_theory(plan: Sequence[SampleComplexityDraw], learners: list[str], dimensions: list[int]) -> dict[str, Any]:
@@ -269,10 +262,8 @@ def in_theory(plan: Sequence[SampleComplexityDraw], learners: list[str], dimensi
     return {"theory": (("learner", "d"), theory), "theory_exponent": ("learner", exponents)}
 
 
-def curves(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row], d: int) -> xr.Dataset:
+def curves(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row], d: int) -> Dataset:
     """Return `error` against `samples` in one dimension, (`learner`, `point`): means over draws, as far as all went."""
-    import xarray as xr
-
     learners = list(dict.fromkeys(draw.learner for draw in plan if draw.problem.d == d))
     by_learner = {
         learner: [row for draw, row in zip(plan, rows, strict=True) if draw.problem.d == d and draw.learner == learner]
@@ -286,7 +277,7 @@ def curves(plan: Sequence[SampleComplexityDraw], rows: Sequence[Row], d: int) ->
         samples[i, :length] = by_learner[learner][0]["samples"][:length]
         errors[i, :length] = np.mean([row["error"][:length] for row in by_learner[learner]], axis=0)
     dims = ("learner", "point")
-    return xr.Dataset({"samples": (dims, samples), "error": (dims, errors)}, {"learner": learners}, {"d": d})
+    return dataset({"samples": (dims, samples), "error": (dims, errors)}, {"learner": learners}, {"d": d})
 
 
 def slope(d: FloatArray, needed: FloatArray) -> tuple[float, float, float, float]:
@@ -308,7 +299,7 @@ def slope(d: FloatArray, needed: FloatArray) -> tuple[float, float, float, float
     return exponent, stderr, exponent - reach, exponent + reach
 
 
-def gain(result: xr.Dataset, learner: str, over: str = "NTK") -> tuple[float, float, float]:
+def gain(result: Dataset, learner: str, over: str = "NTK") -> tuple[float, float, float]:
     """Return by how much the exponent of a learner is smaller than that of another, with a 95% interval.
 
     >>> import xarray as xr

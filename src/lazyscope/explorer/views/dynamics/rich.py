@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -11,8 +11,9 @@ from lazyscope.checks import FloatArray
 from lazyscope.evidence.registry import find
 from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame.draws import over_draws
-from lazyscope.explorer.views.base import Drawn, State, View, choice, seed_field, slider
-from lazyscope.explorer.views.calls import Call, Plan, Task, lines_of, listing, written
+from lazyscope.explorer.views.base import Drawn, View
+from lazyscope.explorer.views.calls import Call, Plan, Task, at, lines_of, listing, written
+from lazyscope.explorer.views.controls import State, choice, seed_field, slider
 from lazyscope.explorer.views.dynamics.training import FLOW
 from lazyscope.explorer.views.lazy import Nature, levels_field, saved
 from lazyscope.explorer.views.lazy.quadratic import PAPER, nature
@@ -68,8 +69,9 @@ def _ends(levels: str, d: int, N: int, seed: int) -> tuple[FloatArray, FloatArra
     return over_draws(risks)
 
 
+@cache
 def _grid() -> Grid:
-    return Grid.logarithmic(*_ENDS, 43)
+    return Grid.logarithmic(*_ENDS, 36)  # five a decade
 
 
 def _floors(picture: Picture, problem: QuadraticTarget, N: int, ends: list[float]) -> None:
@@ -149,16 +151,12 @@ def plan(state: RichState, fidelity: Drawn) -> Plan:
     for alpha in _SCALES:
         arguments = {"width": N, "draws": _RUNS, "seed": state.seed, "protocol": protocol_of(problem, alpha)}
         call = Call("simulate", problem, Trained(alpha=alpha), arguments)
-        tasks.append(Task(call, f"α = {alpha:g}", [("risk", "end of training", 0, "risk")], _at(alpha)))
+        tasks.append(Task(call, f"α = {alpha:g}", [("risk", "end of training", 0, "risk")], at(alpha)))
     python = ["import numpy as np", "import lazyscope as ls", "", *here.python]
     shown = [f"print({task.name!r}, float({task.call.source()}.risk))" for task in tasks]
     note = ("SGD", "From the same weights as the line; the bars show the spread over those weights.")
     text = listing(python, tasks, "float(dot.risk), float(dot.stderr)")
     return Plan(tuple(tasks), (note,), saved("; ".join([*here.python, *shown])), text)
-
-
-def _at(alpha: float) -> Any:
-    return lambda result: alpha
 
 
 VIEW = View(

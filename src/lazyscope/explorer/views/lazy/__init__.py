@@ -17,16 +17,10 @@ from pydantic import Field
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter, LazyscopeError
-from lazyscope.explorer.views.base import (
-    ActivationName,
-    Drawn,
-    State,
-    choice,
-    draws_field,
-    seed_field,
-    slider,
-)
+from lazyscope.explorer.views.base import Drawn
 from lazyscope.explorer.views.calls import Call, Name, Plan, Task, dictionary, lines_of, listing
+from lazyscope.explorer.views.controls import ActivationName, State, choice, draws_field, seed_field, slider
+from lazyscope.explorer.views.lazy.finite import SGD_ENDS, beside
 from lazyscope.explorer.views.picture import Grid, Picture, axis, curve
 from lazyscope.explorer.views.remembered import activation
 from lazyscope.problems import QuadraticTarget
@@ -133,21 +127,6 @@ def moved(drawn: FloatArray, levels: str, paper: str) -> tuple[FloatArray, tuple
     return np.maximum(drawn + np.interp(place, np.linspace(0, 1, len(knots)), knots), floor), python
 
 
-def _finite(problem: GaussianProblem, verb: Drawn) -> str:
-    """Say why dots of this d may lie beside the lines by more than their bars."""
-    if verb == "simulate":
-        return (
-            "Compare these dots with the exact ones, which have the same d. SGD takes finite steps and stops after "
-            "n = 10,000 d samples: NT and NN end above the exact dots, by about 0.01."
-        )
-    if isinstance(problem, QuadraticTarget):
-        return "Lines are for d → ∞. RF lies below its line by about N/d², which a larger d shows."
-    return (
-        "Lines are for d → ∞. NT and NN lie above theirs, and RF on either side, by about 1/d where Δ is the paper's "
-        f"({1.0 / problem.d:.2g} here) and up to 4/d where it is strong, which a larger d shows."
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class Setting:
     """A state with its problem: everything that lines and dots are made from."""
@@ -228,8 +207,9 @@ class Setting:
         """Return the calls that make the dots, quick ones first."""
         problem = self.nature.problem
         tasks: list[Task] = []
-        notes: list[tuple[str, str]] = [(f"d = {problem.d}", _finite(problem, verb))]
+        notes: list[tuple[str, str]] = []
         commands: list[str] = []
+        shown: list[tuple[Regime, list[int]]] = []
         for label, role, regime in self.regimes():
             try:
                 one, widths = regime(), self._widths(role, verb)
@@ -246,6 +226,8 @@ class Setting:
                 call = self._call(verb, one, {"width": some, **arguments})
                 tasks.append(Task(call, label, [(role, label, 0, "risk")], lambda result: result.width / problem.d))
             commands.append(self._command(self._call(verb, one, {"width": widths, **arguments})))
+            shown.append((one, widths))
+        notes.insert(0, (f"d = {problem.d}", SGD_ENDS if verb == "simulate" else beside(problem, shown)))
         named = [replace(t, name=f"{t.name}, N = {', '.join(map(str, t.call.arguments['width']))}") for t in tasks]
         return Plan(tuple(tasks), tuple(notes), " && ".join(commands), listing(self.python, named))
 

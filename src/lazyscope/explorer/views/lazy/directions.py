@@ -10,8 +10,9 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import LazyscopeError
-from lazyscope.explorer.views.base import Drawn, State, View, draws_field, seed_field, slider
+from lazyscope.explorer.views.base import Drawn, View
 from lazyscope.explorer.views.calls import Call, Plan, Task, lines_of
+from lazyscope.explorer.views.controls import State, draws_field, seed_field, slider
 from lazyscope.explorer.views.lazy import levels_field, saved
 from lazyscope.explorer.views.lazy.quadratic import PAPER, PRESETS, nature
 from lazyscope.explorer.views.picture import Picture, axis, curve

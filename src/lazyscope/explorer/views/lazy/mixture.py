@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from lazyscope.explorer.views.base import Drawn, Value, View, slider
+from lazyscope.explorer.views.base import Drawn, Value, View
 from lazyscope.explorer.views.calls import Plan
+from lazyscope.explorer.views.controls import slider
 from lazyscope.explorer.views.lazy import DRAWN, LazyState, Nature, Setting, levels_field, moved, quantiles
 from lazyscope.explorer.views.picture import curve
 from lazyscope.problems import GaussianMixture

@@ -35,12 +35,14 @@ _SIGNIFICANT = 3.0
 class Whitening:
     """z = V(x − m), of covariance I: C^{−1/2} where all directions stay, so that z_j is column j without the others.
 
-    Of fewer directions than columns, the leading principal ones, each to variance one.
+    Of fewer directions than columns, the leading principal ones, each to variance one. `kept` is their share of the
+    variance, and `there` how many directions have any: fewer than there are columns where some depend on others.
     """
 
     mean: FloatArray
     V: FloatArray
     kept: float
+    there: int
 
     @classmethod
     def of(cls, X: FloatArray, most: int) -> Whitening:
@@ -52,7 +54,7 @@ class Whitening:
         chosen = alive[:most]
         kept = float(values[chosen].sum() / values[alive].sum())
         V = vectors[:, chosen].T / np.sqrt(values[chosen])[:, None]
-        return cls(mean, vectors[:, chosen] @ V if len(chosen) == len(values) else V, kept)
+        return cls(mean, vectors[:, chosen] @ V if len(chosen) == len(values) else V, kept, len(alive))
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return z, (n, m), clipped where no Gaussian would be: one wild entry, squared, would outweigh the rest."""
@@ -67,7 +69,7 @@ class QuadraticPart:
 
     `linear` + `quadratic` + `rest` = 1, the rest being noise and what is of higher order; `quadratic_z` says by how
     many standard deviations the quadratic part stands out from what noise alone would show: the lesser of the F-ratio's
-    and of the share's own. `columns` is how many there are where d directions of them were looked at: what is linear or
+    and of the share's own. `columns` is how many directions have variance where d were looked at: what is linear or
     quadratic in the others is part of the rest.
     """
 
