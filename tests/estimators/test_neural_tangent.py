@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_diabetes, load_digits
+from sklearn.datasets import load_diabetes, load_digits, make_classification
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -13,6 +13,7 @@ from lazyscope.activations import Activation
 from lazyscope.errors import InvalidParameter, NotConverged
 from lazyscope.estimators.base import FirstLayer
 from lazyscope.estimators.neural_tangent import NeuralTangentClassifier, NeuralTangentRegressor
+from lazyscope.estimators.probabilities import misplaced
 from lazyscope.estimators.tangent import Tangent
 from lazyscope.numerics.krylov import shifted_cg
 
@@ -218,3 +219,27 @@ def test_conjugate_gradients_tell_the_freedom_of_one_ridge():
         for solver in ("direct", "cg")
     )
     assert abs(cg.freedom_[0] - direct.freedom_[0]) < 4.0 * np.sqrt(2.0 * direct.freedom_[0] / 8)
+
+
+def test_a_ridge_for_classes_is_lowered_where_left_out_samples_are_then_in_their_class():
+    X, y = make_classification(600, 25, n_informative=8, n_redundant=5, n_classes=5, random_state=0)
+    X = StandardScaler().fit_transform(X)
+    model = NeuralTangentClassifier(100, random_state=0).fit(X, y)
+    Y = np.where(y[:, None] == model.classes_, 1.0, -1.0)
+    for_squares = NeuralTangentRegressor(100, random_state=0).fit(X, Y)
+    assert for_squares.ridge_ / model.ridge_ == pytest.approx(np.sqrt(10.0))
+    kernel = Tangent.of(model.layer_, X, 1 / np.sqrt(np.mean(np.sum(X**2, axis=1))), 0.3).kernel()
+    before, after = (misplaced(kernel, Y, 600 * each.ridge_, True) for each in (for_squares, model))
+    better, worse = np.sum(before & ~after), np.sum(after & ~before)
+    assert better - worse > np.sqrt(better + worse)
+    given = NeuralTangentClassifier(100, ridge=model.ridge_, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), given.decision_function(X), rtol=1e-8, atol=1e-8)
+    place = model.ridges_.tolist().index(model.ridge_)
+    assert len(model.ridges_) == 51 and np.all(np.diff(model.ridges_) > 0)
+    allowed = 4.0 * np.sqrt(2.0 * given.freedom_[0] / 8)  # eight probes, as above
+    assert abs(model.freedom_[place] - given.freedom_[0]) < allowed
+    fresh, labels = make_classification(
+        600, 25, n_informative=8, n_redundant=5, n_classes=2, class_sep=5, random_state=0
+    )
+    easy = NeuralTangentClassifier(100, random_state=0).fit(fresh, labels)
+    assert len(easy.ridges_) == 50  # too few in the wrong class to choose by

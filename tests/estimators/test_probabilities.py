@@ -7,8 +7,9 @@ from sklearn.metrics import log_loss
 
 from lazyscope.errors import InvalidParameter
 from lazyscope.estimators.neural_tangent import NeuralTangentClassifier
-from lazyscope.estimators.probabilities import left_out
+from lazyscope.estimators.probabilities import left_out, misplaced
 from lazyscope.estimators.random_features import RandomFeaturesClassifier
+from lazyscope.estimators.tangent import Tangent
 from lazyscope.estimators.taylor import TaylorNetClassifier
 
 MODELS = [
@@ -77,6 +78,25 @@ def test_left_out_scores_are_those_of_fits_without_the_sample():
     # convex, and leverages h(1 ± ½) with h = 40/120 make its mean larger by ¼h/(1 − h) = an eighth of h/(1 − h)
     assert np.mean((quick - slow) ** 2) < np.mean((seen - slow) ** 2)
     assert abs(np.mean(Y[:, 0] * quick) - np.mean(Y[:, 0] * slow)) < 0.125 * np.mean(Y[:, 0] * (seen - slow))
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("k", [2, 3])
+def test_samples_are_misplaced_where_fits_without_them_say_so(k, constant):
+    """Each fit has the penalty of the whole: λn = λ′(n − 1)."""
+    rng = np.random.default_rng(k)
+    X, n, ridge = rng.standard_normal((60, 4)), 60, 0.02
+    y = (np.arange(n) if k == 3 else (X[:, 0] + rng.standard_normal(n) > 0).astype(int)) % k
+    given = {"scale": 0.5, "fit_intercept": constant, "random_state": 0}
+    whole = NeuralTangentClassifier(30, ridge=ridge, **given).fit(X, y)
+    Y = np.where(y[:, None] == np.arange(k), 1.0, -1.0)[:, 1 if k == 2 else 0 :]
+    kernel = Tangent.of(whole.layer_, X, 0.5, 0.3).kernel()
+    wrong = misplaced(kernel, Y, n * ridge, constant)
+    others = [np.delete(np.arange(n), i) for i in range(n)]
+    single = NeuralTangentClassifier(30, ridge=ridge * n / (n - 1), **given)
+    said = [single.fit(X[rest], y[rest]).predict(X[[i]])[0] != y[i] for i, rest in enumerate(others)]
+    np.testing.assert_array_equal(wrong, said)
+    assert 5 < np.sum(wrong) < 55
 
 
 def test_what_cannot_be_calibrated_is_refused():

@@ -247,7 +247,7 @@ def alone(kind, X, y):
     return [
         kind(60, sigma, scale=scale * unit, bias=bias, directions=directions, random_state=0).fit(X, y)
         for directions in base.DIRECTIONS
-        for sigma, scale, bias in base.CHOICES
+        for sigma, scale, bias in kind._choices  # which the documentation names
     ]
 
 

@@ -25,7 +25,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray, real_number, whole_number
 from lazyscope.errors import InvalidParameter
-from lazyscope.estimators.probabilities import missed
+from lazyscope.estimators.probabilities import misplaced
 
 Array = NDArray[Any]
 _BLOCK = 1 << 21  # features at once: 16 MB, so that memory does not grow with the number of samples
@@ -107,6 +107,7 @@ class NeuronsOnRows(BaseEstimator):
     """An estimator with a random first layer, whose inputs are rows of X, dense or sparse."""
 
     activation: Any
+    _choices = CHOICES
     _tried = 600  # rows on which activation="auto" is chosen; three for each neuron where those are more
 
     def _drawn(self, X: Any, weights: FloatArray | None = None) -> FirstLayer:
@@ -127,16 +128,17 @@ class NeuronsOnRows(BaseEstimator):
         rows = slice(None) if n <= some else np.sort(generator(self.random_state, n, some).permutation(n)[:some])
         unit, copies = input_scale(X, "auto", weights, type(self).__name__), []
         for directions in DIRECTIONS:
-            for sigma, scale, bias in CHOICES:
+            for sigma, scale, bias in self._choices:
                 chosen = {"activation": sigma, "scale": scale * unit, "bias": bias, "directions": directions}
                 copies.append(clone(self).set_params(**chosen))
                 fit(copies[-1], rows)
         seen, few = Y[rows], weights is None and min(n, some) <= _FEW_ROWS
 
         def score(copy: Any) -> tuple[float, float]:
-            counted = is_classifier(self) and few
-            shift = min(n, some) * copy.ridge_
-            return missed(copy._gram(X[rows]), seen, shift, copy.fit_intercept) if counted else 0.0, copy._score
+            if not (is_classifier(self) and few):
+                return 0.0, copy._score
+            wrong = misplaced(copy._gram(X[rows]), seen, min(n, some) * copy.ridge_, copy.fit_intercept)
+            return float(np.mean(wrong)), copy._score
 
         best = min(copies, key=score)
         if n > some:
