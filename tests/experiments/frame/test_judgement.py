@@ -115,4 +115,5 @@ def test_too_few_predictions_are_no_agreement():
     dots = right(4)
     blind = [Dot(dot.where, dot.draws, np.nan, 0.0) for dot in dots[:7]]
     assert judged([*dots, *blind]).enough and not judged([*dots[:20], *blind]).enough
-    assert "too few predicted" in judged([*dots[:20], *blind]).answer()
+    said = judged([*dots[:20], *blind]).answer()
+    assert "too few predicted" in said and said.startswith("Too few dots are predicted to say") and not said.holds

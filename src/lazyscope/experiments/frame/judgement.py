@@ -277,7 +277,9 @@ class Judgement:
         wrong += [] if self.enough else ["too few predicted"]
         wrong += [] if self.as_chance else ["not as chance would have it"]
         yes = f"Theory and simulation agree: {count}, all within {STANDARD_ERRORS:g} standard errors; {chance}"
-        return answer(not wrong, yes, f"Theory and simulation differ: {count}; {chance}; {'; '.join(wrong)}")
+        few = "Too few dots are predicted to say whether theory and simulation agree"
+        no = few if wrong == ["too few predicted"] else "Theory and simulation differ"
+        return answer(not wrong, yes, f"{no}: {count}; {chance}; {'; '.join(wrong)}")
 
 
 def _centred(values: Sequence[FloatArray | float]) -> FloatArray:
