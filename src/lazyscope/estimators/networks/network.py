@@ -16,7 +16,7 @@ import numpy as np
 from lazyscope.activations import Activation
 from lazyscope.estimators.base import Array
 from lazyscope.numerics.compiled import compiled
-from lazyscope.numerics.steps import EPSILON, adam, corrected
+from lazyscope.numerics.descent.steps import EPSILON, adam, corrected
 
 Kind = Literal["square", "logistic"]
 

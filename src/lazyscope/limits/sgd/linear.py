@@ -5,7 +5,7 @@ decays by 1 − 8ε(k_i + k_j) and gains the variance ε²(k_i + k_j)²·16L/m, 
 
     L_n = F_n + 2 Σ_ij v_ij(n),   v_ij(n + 1) = (1 − 8ε(k_i + k_j))² v_ij(n) + 16ε²(k_i + k_j)²L_n/m,
 
-with F the risk of gradient descent without noise (`numerics.steps`; Paquette et al. 2021). The d² pairs
+with F the risk of gradient descent without noise (`numerics.descent.steps`; Paquette et al. 2021). The d² pairs
 are collected by the value of k_i + k_j in bins, with which a step costs some hundred multiplications.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged, NoTheorem
 from lazyscope.limits.flow.linear import TangentFlow
-from lazyscope.numerics.steps import noisy_risks
+from lazyscope.numerics.descent.steps import noisy_risks
 
 _BINS = 256
 _HOPELESS = 1e3  # times the risk without noise: what does not come back

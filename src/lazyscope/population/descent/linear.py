@@ -11,7 +11,7 @@ quadrature over the spectrum of S as s sees it, for which some hundred steps of 
 The noise of a step has the covariance (4ε²/m)·Cov(rφ), which is (4ε²/m)·L·S where r² and φφᵀ are as good as
 independent, L = E r²: ‖φ‖² hardly varies in high dimensions, and a residual of degree k has E[r²‖x‖²] = (d + 2k)L. So
 every eigenvalue θ of S adds y to the risk, with y ← (1 − 2εθ)²y + (4ε²θ²/m)L, and L is what is left without noise and
-the sum of all y (`numerics.steps`). That sum is over all of the spectrum, for which Lanczos' method starts from
+the sum of all y (`numerics.descent.steps`). That sum is over all of the spectrum, for which Lanczos' method starts from
 random vectors: one in what the offset spans, one in the linear functions that all neurons share, whose eigenvalues
 stand out, and some in the rest.
 """
@@ -26,7 +26,7 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NotConverged
-from lazyscope.numerics.steps import noisy_risks
+from lazyscope.numerics.descent.steps import noisy_risks
 from lazyscope.population.environment import environments
 from lazyscope.population.tangent import TangentKernel
 from lazyscope.problems import GaussianProblem, QuadraticTarget

@@ -19,8 +19,8 @@ from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.numerics.blas import gemm
 from lazyscope.numerics.compiled import compiled
+from lazyscope.numerics.descent.steps import EPSILON, adam, corrected
 from lazyscope.numerics.normals import Float32
-from lazyscope.numerics.steps import EPSILON, adam, corrected
 from lazyscope.training.sgd.pack import Int, SecondLayer, add_weighted
 
 

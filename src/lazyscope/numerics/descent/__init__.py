@@ -1,0 +1,1 @@
+"""Descent in steps and as a flow: what knows no network."""
