@@ -5,7 +5,7 @@ import pytest
 
 import lazyscope as ls
 from lazyscope.population.environment import environments
-from lazyscope.population.random_features import explained, moments
+from lazyscope.population.random_features import best_second_layer, explained, moments
 
 D, N = 5, 6
 
@@ -133,3 +133,24 @@ def test_one_seed_one_number_whatever_else_is_asked():
     assert float(ls.exact(target, regime, width=35, seed=10).risk) != float(alone.risk_draws[0])
     assert float(both.stderr[0]) == pytest.approx(both.risk_draws.values[0].std(ddof=1) / np.sqrt(3))
     assert "stderr" not in ls.exact(target, regime, width=20)
+
+
+def test_a_feature_that_hardly_differs_from_a_constant_counts_where_the_others_span_the_constant():
+    """(u)₊⁵ at d = 1: a short weight of the other sign, 1e-13 of its feature's constant, is half of what is learnt."""
+    result = ls.exact(ls.QuadraticTarget([-0.846]), ls.RandomFeatures("relu5"), width=5, seed=21)
+    # second route: 1, (u)₊⁵ and (−u)₊⁵ span 1, |u|⁵ and u⁵, and u² − 1 sees |u|⁵ − E|u|⁵ alone; E|u|⁵ = 8√(2/π), …
+    root = np.sqrt(2.0 / np.pi)
+    fifth, seventh, tenth = 8 * root, 48 * root, 945
+    share = (seventh - fifth) ** 2 / (tenth - fifth**2) / 2
+    assert float(result.risk) == pytest.approx(1.0 - share, abs=1e-12)
+
+
+def test_features_that_are_constants_but_for_rounding_are_refused_where_they_count():
+    world, sigma = environments(ls.QuadraticTarget([1.0])), ls.Activation("relu5")
+    W = np.array([[1.0], [-1e-3], [-2e-3]])  # the constant is in no feature's span but that of two faint ones
+    with pytest.raises(ls.errors.NotConverged, match="2 of 3 features differ from a constant"):
+        best_second_layer(world, W, sigma)
+    # one faint feature stands for the constant, and the rest is as if it were one
+    alone = best_second_layer(world, W[:2], sigma)
+    centred = moments(world, W[:1], sigma, sigma.hermite_coefficients(np.ones(1), 0)[0])
+    assert alone.energy == pytest.approx(explained(*centred).energy, rel=1e-6)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lazyscope import weights
 from lazyscope.activations import Activation
@@ -38,6 +39,8 @@ BLOCK = 256  # rows at once: temporaries of 256·N, 9 MB at N = 4500
 _EPS = float(np.finfo(np.float64).eps)
 ACCURACY = 1e-5
 """Of a risk, where the features are nearly dependent: what rounding may hide before it is refused."""
+_FAINT = sqrt(_EPS)  # a variance below this part of the squared mean keeps less than half its digits in U
+_SPANNED = 1e-10  # of the constant's energy outside the span of features, where it is rounding
 
 
 def risk(problem: GaussianProblem, regime: RandomFeatures, width: int, rng: np.random.Generator) -> dict[str, float]:
@@ -46,15 +49,51 @@ def risk(problem: GaussianProblem, regime: RandomFeatures, width: int, rng: np.r
     fits_in_memory(8.0 * width * (width + problem.d), f"The N×N kernel matrix at N = {width}", advice)
     W = weights.draw(problem, regime, width, rng)
     world = environments(problem)
-    U, V = moments(world, W, regime.activation, centre=float(regime.activation.hermite(0)))
     energy = sum(y.probability * y.energy for y in world)
-    solution = explained(U, V)
+    solution = best_second_layer(world, W, regime.activation)
     return {
         "risk": missed(solution.energy, energy, noise_of(regime.activation) * solution.sensitivity + solution.cut),
         "condition": solution.condition,
         "rank": solution.rank,
         "residual": solution.residual,
     }
+
+
+def best_second_layer(world: tuple[Environment, ...], W: FloatArray, sigma: Activation) -> Explained:
+    """Solve the normal equations of the features φ_i = σ(w_i·x) − E[σ(g)], also where some are nearly constant.
+
+    A short weight makes σ(w_i·x) small beside E[σ(g)]: for (u)₊⁵ at |w| = 0.003 the part ψ_i of φ_i that varies is
+    1e-13 of its constant, and U, which holds squares, does not show it. Where the other features span the constant,
+    φ_i gives ψ_i whatever its length: the class is that of the ψ_i alone. Where they do not, a single such feature
+    stands for the constant; of several the differences would count, and float64 has lost them.
+    """
+    centre = float(sigma.hermite(0))
+    U, V = moments(world, W, sigma, centre)
+    means, faint = _means(world, W, sigma, centre)
+    if not faint.any():
+        return explained(U, V)
+    clear = np.flatnonzero(~faint)
+    if clear.size and 1.0 - explained(U[np.ix_(clear, clear)], means[clear] - centre).energy < _SPANNED:
+        return explained(*moments(world, W, sigma, means))
+    solution = explained(U, V)
+    if solution.rank < len(W) and np.count_nonzero(faint) > 1:
+        raise NotConverged(
+            f"{np.count_nonzero(faint)} of {len(W)} features differ from a constant by less than {sqrt(_FAINT):.0e} of "
+            "their size, which float64 does not tell apart. Use a larger d, or an activation of a lower power."
+        )
+    return solution
+
+
+def _means(
+    world: tuple[Environment, ...], W: FloatArray, sigma: Activation, centre: float
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return E[σ(w_i·x)], and for which i the feature σ(w_i·x) − centre is constant but for √_FAINT of its size."""
+    first, second = np.zeros(len(W)), np.zeros(len(W))
+    for y in world:
+        s = project(y, W).s
+        first += y.probability * sigma.hermite_coefficients(s, 0)[0]
+        second += y.probability * sigma.second_moment(s)
+    return first, second - first**2 < _FAINT * (first - centre) ** 2
 
 
 def added(risk: float, N: int, n: int) -> float:
