@@ -7,6 +7,7 @@ failed but some attack had no time, or no right, to do all that it should.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import json
 import subprocess
@@ -15,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 
 import numpy as np
+import psutil
 
 from soak.sweeps import environment
 from soak.tally import Deadline, Tally
@@ -24,6 +26,9 @@ from soak.tally import Deadline, Tally
 SHARES = {
     "commands": 1.0, "calls": 0.2, "store": 0.14, "kills": 0.16, "cluster": 0.12, "extremes": 0.12, "explorer": 0.22,
 }  # fmt: skip
+
+
+GRACE = 60.0  # seconds that an attack may take beyond its time, to end what it has begun
 
 
 def allotted(name: str, left: float) -> float:
@@ -48,15 +53,23 @@ def one(name: str, seed: int, seconds: float) -> Tally:
 def started(name: str, seed: int, seconds: float) -> Tally:
     """Run one attack in a process of its own; a crash or a hang of it is a finding."""
     command = [sys.executable, "-m", "soak", "--only", name, "--seed", str(seed), "--seconds", str(seconds), "--json"]
+    own = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=seconds + 60, check=False, env=environment()
-        )
-        return Tally(**json.loads(done.stdout.splitlines()[-1]))
+        said, errors = own.communicate(timeout=seconds + GRACE)
+        return Tally(**json.loads(said.splitlines()[-1]))
     except subprocess.TimeoutExpired:
-        return Tally(name, tried=1, failed=1, findings=[f"did not stop {60} s after its deadline"])
+        end(psutil.Process(own.pid))
+        own.communicate()
+        return Tally(name, tried=1, failed=1, findings=[f"did not stop {GRACE:.0f} s after its deadline"])
     except (IndexError, ValueError, TypeError):
-        return Tally(name, tried=1, failed=1, findings=[f"ended with {done.returncode}: {done.stderr.strip()[-2000:]}"])
+        return Tally(name, tried=1, failed=1, findings=[f"ended with {own.returncode}: {errors.strip()[-2000:]}"])
+
+
+def end(process: psutil.Process) -> None:
+    """Kill a process and all that it has started: an explorer or a worker would outlive it."""
+    for other in (*process.children(recursive=True), process):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            other.kill()
 
 
 def table(tallies: list[Tally], seed: int) -> str:

@@ -113,7 +113,7 @@ async def crowded(tally: Tally, process: psutil.Process, address: str, rng: Rand
     def filled() -> bool:
         return not first or all(len(known) > _REMEMBERED for known in site.answers.values())
 
-    await every_choice_once(site)
+    await every_choice_once(site, whole)
     await crowd(site, rng, filled)
     before = await every_worker_once(site, process)
     alone, known = process.memory_info().rss, remembered(site)
@@ -151,12 +151,14 @@ async def crowd(site: web.Site, rng: Random, done: Callable[[], bool]) -> None:
     )
 
 
-async def every_choice_once(site: web.Site) -> None:
-    """Ask every view for its lines, with each value of each of its choices, one after another."""
+async def every_choice_once(site: web.Site, whole: Deadline) -> None:
+    """Ask every view for its lines, with each value of each of its choices, one after another, while there is time."""
     for name, view in VIEWS.items():
         for control in view.record().controls:
             values = ["diabetes", "breast_cancer"] if control.kind == "file" else control.choices or []
             for value in values:
+                if not whole:
+                    return
                 query = urlencode({control.name: value})
                 web.judge_lines(site, name, query, await site.ask("GET", f"/api/limit/{name}?{query}"))
 

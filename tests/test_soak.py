@@ -6,6 +6,7 @@ import sys
 import traceback
 from pathlib import Path
 
+import psutil
 from soak import __main__ as soak
 from soak import commands, extremes, sweeps
 from soak.calls import Calls
@@ -84,6 +85,28 @@ def test_a_command_in_a_process_of_its_own_does_the_same():
     here, there = commands.run(words, Path("no store")), commands.run(words, Path("no store"), commands._really)
     assert here == there
     assert here.code == 0 and here.problems == [] and [*here.files] == ["out.csv"]
+
+
+def test_an_attack_that_is_ended_leaves_nothing_running():
+    """A process whose child has a child, as an attack has an explorer and that its workers."""
+    script = (
+        "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'print(1, flush=True); input()']); input()"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()  # both are there
+    family = psutil.Process(process.pid)
+    children = family.children(recursive=True)
+    soak.end(family)
+    process.communicate()  # ends when the last one that holds the other end is gone
+    assert children and not any(map(_at_work, children))
+
+
+def _at_work(process):
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE  # which nobody has waited for yet
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_numbers_that_were_not_reached_are_told_and_are_no_success():
