@@ -16,11 +16,12 @@ def pytest_configure(config):
 
 LONG = (
     "tests/explorer/crowd/", "tests/sweep/test_crashes.py", "tests/explorer/", "tests/sweep/", "tests/plugins/",
-    "docs/test_papers.py",
+    "docs/test_papers.py", "docs/test_lessons.py", "docs/", "README.md",
 )  # fmt: skip
 """Begun first, in this order: what takes long or waits for processes of its own must not be what ends last.
 
-The crowd asks for every view, and so compiles what a fresh clone has not compiled yet; crashes need none of it.
+The crowd asks for every view, and so compiles what a fresh clone has not compiled yet; crashes need none of it. Pages
+and lessons, each a unit of seconds, begin before the rest: what ends last are the doctests of modules, which are short.
 """
 
 SERVED = ("test_crowd", "test_browser", "test_accessibility", "test_honest_page", "test_tables_browser")

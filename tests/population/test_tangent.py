@@ -45,15 +45,19 @@ def test_blocks_and_right_hand_side_against_monte_carlo(problem, name):
         kernel = TangentKernel.of(y, W, sigma)
         K = np.stack([kernel.times(e.reshape(N, d)).ravel() for e in np.eye(N * d)])
         assert pytest.approx(K.T, abs=1e-12) == K
+        np.testing.assert_allclose(kernel.matrix(), K, rtol=1e-12, atol=1e-13)
         C = np.diag(y.C) if y.C.ndim == 1 else y.C
         x = rng.standard_normal((n, d)) @ np.linalg.cholesky(C).T
         features = (sigma.derivative(x @ W.T)[:, :, None] * x[:, None, :]).reshape(n, N * d)
         label = np.full(n, y.m) if y.B is None else y.m + np.einsum("ni,ij,nj->n", x, y.B, x) - np.trace(y.B @ C)
-        pairs = [(K, features[:, :, None] * features[:, None, :]), (kernel.mean, features)]
-        pairs.append((kernel.rhs, features * label[:, None]))
-        for mine, samples in pairs:
-            error = samples.std(axis=0) / np.sqrt(n)
-            deviation = np.abs(samples.mean(axis=0).ravel() - np.ravel(mine)) / error.ravel()
+        squares = features**2  # mean squares of products as products of squares: no array of n(Nd)² numbers
+        for mine, mean, square in (
+            (K, features.T @ features / n, squares.T @ squares / n),
+            (kernel.mean, features.mean(axis=0), squares.mean(axis=0)),
+            (kernel.rhs, label @ features / n, label**2 @ squares / n),
+        ):
+            error = np.sqrt((square - mean**2) / n)
+            deviation = np.abs(mean.ravel() - np.ravel(mine)) / error.ravel()
             assert np.max(deviation) < 5.0  # 168 numbers: probability 1e-4
 
 
@@ -128,7 +132,8 @@ def test_a_small_ill_conditioned_system_is_solved_directly():
     A = rng.standard_normal((40, 40))
     K, b = A @ A.T, rng.standard_normal((20, 2))
     apply = lambda v: (K @ v.ravel()).reshape(v.shape)  # noqa: E731
-    assert tangent.dense_solution(apply, b).energy == pytest.approx(solve(apply, b).energy, rel=1e-9)
+    assert tangent.solved(apply, b, np.ones((20, 1))).energy == pytest.approx(solve(apply, b).energy, rel=1e-9)
+    assert tangent.dense_solution(K, b).energy == pytest.approx(solve(apply, b).energy, rel=1e-9)
     # gelu, d = 3, N = 60: 180 smooth functions of three variables, on which conjugate gradients give up
     target = ls.QuadraticTarget([1e-8, 1.0, 1e4])
     result = ls.exact(target, ls.NeuralTangent("gelu"), width=60)

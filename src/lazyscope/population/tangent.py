@@ -61,8 +61,14 @@ def risk(problem: GaussianProblem, regime: NeuralTangent, width: int, rng: np.ra
             out += part.environment.probability * part.times(a)
         return out
 
+    def matrix() -> FloatArray:
+        out = -np.outer(mean, mean)
+        for part in parts:
+            out += part.environment.probability * part.matrix()
+        return out
+
     energy = sum(y.probability * y.energy for y in world)
-    solution = solved(centred, b, 1.0 / np.asarray(diagonal)[:, None])
+    solution = solved(centred, b, 1.0 / np.asarray(diagonal)[:, None], matrix)
     return {
         "risk": missed(solution.energy, energy, noise_of(regime.activation) * solution.sensitivity + solution.cut),
         "residual": solution.residual,
@@ -70,20 +76,29 @@ def risk(problem: GaussianProblem, regime: NeuralTangent, width: int, rng: np.ra
     }
 
 
-def solved(apply: Callable[[FloatArray], FloatArray], b: FloatArray, scale: FloatArray) -> Solution:
-    """Solve by conjugate gradients, or directly where the system is small enough for it or for them to fail."""
+def solved(
+    apply: Callable[[FloatArray], FloatArray],
+    b: FloatArray,
+    scale: FloatArray,
+    matrix: Callable[[], FloatArray] | None = None,
+) -> Solution:
+    """Solve by conjugate gradients, or directly where the system is small enough for it or for them to fail.
+
+    `matrix` forms the matrix of `apply`; without it a product with every unit vector does.
+    """
     if b.size > _SMALL:
         try:
             return solve(apply, b, scale, too_hard=_TOO_HARD, singular=_SINGULAR)
         except NotConverged:
             if b.size > _DENSE:
                 raise
-    return dense_solution(apply, b)
+    if matrix is None:
+        return dense_solution(np.stack([apply(unit.reshape(b.shape)).ravel() for unit in np.eye(b.size)]), b)
+    return dense_solution(matrix(), b)
 
 
-def dense_solution(apply: Callable[[FloatArray], FloatArray], b: FloatArray) -> Solution:
+def dense_solution(K: FloatArray, b: FloatArray) -> Solution:
     """Solve a small or an ill-conditioned system by its eigenvectors: (Nd)² memory, 9(Nd)³ flops."""
-    K = np.stack([apply(unit.reshape(b.shape)).ravel() for unit in np.eye(b.size)])
     direct = explained(0.5 * (K + K.T), b.ravel())
     return Solution(direct.energy, direct.residual, b.size, direct.sensitivity, direct.cut)
 
@@ -142,6 +157,19 @@ class TangentKernel:
             out[rows] += P @ Y
             out[rows] += along[:, None] * Y[rows]
         return out
+
+    def matrix(self) -> FloatArray:
+        """K itself, (Nd, Nd), for systems that are solved directly: 11(Nd)² flops and a temporary of its size."""
+        Y, C, i = self.Y, matrices.dense(self.environment.C), np.arange(len(self.Y))
+        T11, T22, T31 = (T[:, None, :, None] for T in (self.T11, self.T22, self.T31))
+        squares = Y[:, :, None] * Y[:, None, :]
+        K = T11 * C[:, None, :]  # [i, a, j, b]
+        K += T31 * squares[:, :, None, :]
+        K += self.T31.T[:, None, :, None] * squares.swapaxes(0, 1)
+        K += T22 * Y[:, :, None, None] * Y
+        K += T22 * Y.T[:, :, None] * Y[:, None, None, :]
+        K[i, :, i, :] += self.m0[:, None, None] * C + self.along[:, None, None] * squares
+        return K.reshape(Y.size, Y.size)
 
 
 def tangent_moments(seen: Projected, sigma: Activation) -> tuple[FloatArray, FloatArray]:

@@ -49,11 +49,12 @@ def hold_one_thread() -> None:
     which may lift it while another is at work. All libraries are loaded first: one that comes later would not be held.
     """
     import scipy.linalg  # noqa: F401 (brings a BLAS of its own)
-    from threadpoolctl import threadpool_info, threadpool_limits
+    from threadpoolctl import ThreadpoolController
 
-    threadpool_limits(limits=1)
+    pools = ThreadpoolController()  # to look for them takes milliseconds: once for both
+    pools.limit(limits=1)
     # threadpoolctl ignores a thread while another of the same process has set a limit of its own
-    most = max((library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"), default=1)
+    most = max((library["num_threads"] for library in pools.info() if library["user_api"] == "blas"), default=1)
     if most > 1:
         raise LazyscopeError(
             f"Another thread of this process holds its linear algebra at {most} threads, and the last bits depend on "

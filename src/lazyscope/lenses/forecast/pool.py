@@ -23,7 +23,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
@@ -87,12 +86,14 @@ def pool(K: FloatArray, Y: FloatArray, largest_ridge: float = 0.0) -> Pool:
     b, slope = ridge + left_out.variance, left_out.slope
     along, errors = np.empty((P, T), order="F"), np.empty((P, len(t)), order="F")
     gemm(1.0, U, np.asfortranarray(Y), 0.0, along, trans_a=True)
-    G = np.empty((1 + left_out.groups, T, len(t)))
+    averages = _averages(P)
+    G, means = np.empty((len(averages), T, len(t))), np.empty((len(averages), len(t)), order="F")
     for k in range(T):
         gemm(1.0, U, (inverse * along[:, k]).T, 0.0, errors)
         errors /= left_out.diagonal
         errors *= errors
-        G[:, k] = _means(errors, _groups(P)) / slope
+        gemm(1.0, averages, errors, 0.0, means)
+        G[:, k] = means / slope
     kappa, df1, gap = b / P, P * left_out.variance / b, P * left_out.rest / (b * slope)
     M = smoothed(G, t, P / b, ridge * P * slope / b**2)
     return Pool(P, t, kappa, df1, gap, G, M, _chance(inverse))
@@ -117,7 +118,6 @@ class _LeftOut:
     variance: FloatArray
     slope: FloatArray
     rest: FloatArray
-    groups: int
 
 
 def _left_out(U: FloatArray, w: FloatArray, inverse: FloatArray) -> _LeftOut:
@@ -137,7 +137,7 @@ def _left_out(U: FloatArray, w: FloatArray, inverse: FloatArray) -> _LeftOut:
         diagonal[start : start + size] = A
         sums += np.sum(KA / A, axis=0), np.sum(AA / A**2, axis=0), np.sum(KAA / A**2, axis=0)
     sums /= P
-    return _LeftOut(diagonal, sums[0], sums[1], sums[2], int(_groups(P).max()) + 1)
+    return _LeftOut(diagonal, sums[0], sums[1], sums[2])
 
 
 def _nodes(w: FloatArray, largest_ridge: float) -> FloatArray:
@@ -148,17 +148,16 @@ def _nodes(w: FloatArray, largest_ridge: float) -> FloatArray:
     return np.linspace(np.log(low), np.log(high), int(np.ceil(_PER_DECADE * np.log10(high / low))) + 1)
 
 
-def _groups(P: int) -> NDArray[np.int64]:
-    """Return the group of each row, at random: rows of a file are often sorted."""
-    return np.random.default_rng(0).permutation(P) % min(_GROUPS, P // 2)
+def _averages(P: int) -> FloatArray:
+    """Return (1 + groups, P): the mean over all rows, and without each group in turn.
 
-
-def _means(rows: FloatArray, groups: NDArray[np.int64]) -> FloatArray:
-    """Return the mean over all rows, and without each group in turn."""
-    sums = np.zeros((int(groups.max()) + 1, rows.shape[1]))
-    np.add.at(sums, groups, rows)
-    whole, sizes = sums.sum(axis=0), np.bincount(groups)
-    return np.concatenate([whole[None] / len(rows), (whole - sums) / (len(rows) - sizes)[:, None]])
+    Rows are grouped at random: those of a file are often sorted.
+    """
+    groups = np.random.default_rng(0).permutation(P) % min(_GROUPS, P // 2)
+    weights = np.ones((int(groups.max()) + 2, P), order="F")
+    weights[1 + groups, np.arange(P)] = 0.0
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
 
 
 def smoothed(G: FloatArray, t: FloatArray, u: FloatArray, slope: FloatArray) -> FloatArray:
