@@ -70,7 +70,8 @@ def flow(
         was seen to leave up to 2·10⁻⁴ (8 curves; 1.3·10⁻⁴ in the mean square), and a curve costs 4 to
         13 eigendecompositions of that size for N = 45 to 900, however many times it has: 40 to 60 matrices d × d of
         at most 3d³ flops, in the memory of five of them. Where one direction is learned suddenly, errors from before
-        are amplified (up to 80 times, with one eigenvalue 200 times the others): compare with a smaller tolerance.
+        are amplified. With one eigenvalue 200 times the others 7 tolerances were left, and up to 85 with other
+        constants of the method: compare with a smaller tolerance.
 
     Returns
     -------
