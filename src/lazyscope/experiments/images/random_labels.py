@@ -14,17 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.experiments.frame import (
-    Draw,
-    Experiment,
-    Preset,
-    Row,
-    answer,
-    averaged,
-    canvas,
-    dataset,
-    wrong_rows,
-)
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.draws import attributes
 from lazyscope.experiments.images.images import CLASSES, Source, images, locate, relabelled
 from lazyscope.numerics.blas import threads_for

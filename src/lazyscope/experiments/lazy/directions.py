@@ -17,17 +17,7 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
-from lazyscope.experiments.frame import (
-    Draw,
-    Experiment,
-    Preset,
-    Row,
-    answer,
-    averaged,
-    canvas,
-    dataset,
-    wrong_rows,
-)
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.judgement import Dot, judged
 from lazyscope.limits import directions
 from lazyscope.population import minimum, projector, random_features

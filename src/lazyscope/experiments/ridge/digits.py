@@ -18,17 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.experiments.frame import (
-    Draw,
-    Experiment,
-    Preset,
-    Row,
-    answer,
-    averaged,
-    canvas,
-    dataset,
-    wrong_rows,
-)
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.draws import attributes
 from lazyscope.numerics.blas import threads_for
 from lazyscope.numerics.ridge import ridge_path

@@ -17,17 +17,7 @@ import numpy as np
 
 from lazyscope.activations import as_activation
 from lazyscope.checks import FloatArray
-from lazyscope.experiments.frame import (
-    Draw,
-    Experiment,
-    Preset,
-    Row,
-    answer,
-    averaged,
-    canvas,
-    dataset,
-    wrong_rows,
-)
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.drawing import ticks_at
 from lazyscope.experiments.frame.draws import exponents
 from lazyscope.limits import declared

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lazyscope.errors import InvalidParameter, UnreadableFile
-from lazyscope.lenses.data.columns import (
-    FEW_CATEGORIES,
-    different_values,
-    shortened,
-    usable,
-    with_decimal_commas,
-)
+from lazyscope.lenses.data.columns import FEW_CATEGORIES, different_values, shortened, usable, with_decimal_commas
 
 if TYPE_CHECKING:
     import pandas as pd
