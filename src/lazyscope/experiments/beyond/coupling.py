@@ -90,7 +90,7 @@ def measure(draw: CouplingDraw) -> dict[str, float]:
     require_smooth(sigma, 2)
     m, rng = draw.width, generator(draw.seed, draw.number, draw.width)
     model = TaylorModel.symmetric(m, draw.d, sigma, rng)
-    data = np.random.default_rng(np.random.SeedSequence(draw.seed, spawn_key=(draw.number, 0)))
+    data = generator(draw.seed, draw.number, 0)
     X = _directions(draw.samples, draw.d, data)
     v, v_star = _directions(2, draw.d, data)
     W, W_star = half(m, v), half(m, v_star)

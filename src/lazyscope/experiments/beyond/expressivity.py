@@ -68,7 +68,7 @@ def measure(draw: ExpressivityDraw) -> dict[str, float]:
     """
     problem, rng = draw.problem, generator(draw.seed, draw.number, draw.width)
     model = TaylorModel.symmetric(draw.width, problem.d, as_activation(draw.activation), rng, Bx=problem.Bx)
-    X, _ = problem.sample(draw.samples, np.random.default_rng(np.random.SeedSequence(draw.seed, spawn_key=(0, 0))))
+    X, _ = problem.sample(draw.samples, generator(draw.seed, 0, 0))
     W, wanted = express(model, monomials(problem), rng), problem.target(X)
     values = model.piece(2, W, X)
     loss, size = LOSSES["logistic" if problem.classification else "square"], float(np.sqrt(np.mean(wanted**2)))

@@ -75,7 +75,7 @@ class HigherOrderDraw(Draw):
         require_smooth(self.sigma, self.k)
         rng = generator(self.seed, self.number, self.width)
         model = TaylorModel.symmetric(self.width, self.d, self.sigma, rng)
-        data = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.number, 0)))
+        data = generator(self.seed, self.number, 0)
         X = data.standard_normal((self.samples + 1, self.d))
         X /= np.linalg.norm(X, axis=1)[:, None]
         v, X = self.reach * X[0], X[1:]

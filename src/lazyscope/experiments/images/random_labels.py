@@ -19,6 +19,7 @@ from lazyscope.experiments.frame.draws import attributes
 from lazyscope.experiments.images.images import CLASSES, Source, images, locate, relabelled
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import scale_colour
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
@@ -51,7 +52,7 @@ class LabelsDraw(Draw):
         """Train by Adam in batches of 50 without penalty; 6ndN flops an epoch, and as much for the errors."""
         from lazyscope.estimators import TwoLayerClassifier
 
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.number, self.samples)))
+        rng = generator(self.seed, self.number, self.samples)
         X, digit = images(self.source)
         order = rng.permutation(len(X))
         seen, other = order[: self.samples], order[self.samples :][:_TEST]

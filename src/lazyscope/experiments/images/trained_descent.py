@@ -22,6 +22,7 @@ from lazyscope.experiments.images.images import CLASSES, Source, images, locate,
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.layers import Layers, Loss
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
@@ -70,8 +71,8 @@ class ImageNetworkDraw(Draw):
         images, with the labels they were given.
         """
         key = (self.number, self.hidden, self.width, self.samples)
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
-        split = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.number, self.samples)))
+        rng = generator(self.seed, *key)
+        split = generator(self.seed, self.number, self.samples)
         X, digit = images(self.source)
         order = split.permutation(len(X))
         seen, other = order[: self.samples], order[self.samples :][:_TEST]

@@ -25,6 +25,7 @@ from lazyscope.numerics.ridge import ridge_path
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.linear.random_layer import features, unit_rows
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
@@ -70,7 +71,7 @@ class DigitsDraw(Draw):
     def compute(self) -> Row:
         """Fit and test: `risk` is the mean squared error on held-out images, `error` the share of wrong signs."""
         key = (self.number, self.width, self.samples, len(self.fit))
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+        rng = generator(self.seed, *key)
         X, labels = images()
         order = rng.permutation(len(X))
         seen, held_out = order[: self.samples], order[self.samples :]

@@ -25,6 +25,7 @@ from lazyscope.lenses.forecast.kernels import of_rows
 from lazyscope.lenses.forecast.rows import Rows
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import scale_colour
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
@@ -104,7 +105,7 @@ class MnistDraw(Draw):
         X, y = images(self.source)
         _, rest = parts(len(X), self.pools, self.pool, self.seed)
         key = (self.number, self.samples, self.width, len(self.source), self.regime == "NT")
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+        rng = generator(self.seed, *key)
         order = rng.permutation(rest)
         train, test = order[: self.samples], order[self.samples :][:_TEST]
         with threads_for(0):  # one thread: the last bit depends on how a product is cut

@@ -19,6 +19,7 @@ from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
 from lazyscope.training.linear.gaussian import gaussian_risk
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
@@ -56,7 +57,7 @@ class ScalingDraw(Draw):
     def compute(self) -> Row:
         """Draw, fit, and return the risk: 2nN·terms flops and a decomposition of min(n, N)³."""
         key = (self.number, self.width, self.samples)
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+        rng = generator(self.seed, *key)
         return {"risk": np.asarray(gaussian_risk(self.target, self.width, self.samples, self.ridge, rng))}
 
 

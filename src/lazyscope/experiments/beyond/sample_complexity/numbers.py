@@ -27,6 +27,7 @@ from lazyscope.experiments.frame import Draw, Row, dataset
 from lazyscope.experiments.frame.draws import attributes, computed, provenance
 from lazyscope.limits import declared
 from lazyscope.problems import MultiIndex, RidgeMonomial, SparseParity
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Dataset
@@ -100,11 +101,11 @@ class SampleComplexityDraw(Draw):
     def _refitted(self, problem: MultiIndex) -> Iterator[tuple[int, float]]:
         """Yield the least risk over ridges on the first n samples, as n grows."""
         key, sigma = (self.number, problem.d), Activation(self.sigma)
-        X_test, wanted = feature_learners.wanted(problem, feature_learners.TESTED, _generator(self.seed, *key, 1))
+        X_test, wanted = feature_learners.wanted(problem, feature_learners.TESTED, generator(self.seed, *key, 1))
         sizes = grid(problem.d, self.most)
-        X, y = feature_learners.sampled(problem, max(sizes), _generator(self.seed, *key, 0))
+        X, y = feature_learners.sampled(problem, max(sizes), generator(self.seed, *key, 0))
         for n in sizes:
-            rng = _generator(self.seed, *key, 2, n)
+            rng = generator(self.seed, *key, 2, n)
             values = feature_learners.predicted(self.learner, problem, sigma, X[:n], y[:n], X_test, self.width, rng)
             yield n, float(np.min(np.mean((values - wanted) ** 2, axis=1))) / problem.energy
 
@@ -114,12 +115,12 @@ class SampleComplexityDraw(Draw):
         if isinstance(problem, MultiIndex):
             return self._few_directions(problem)
         key = (self.number, problem.d)
-        X_test, _ = problem.sample(_TESTED, _generator(self.seed, *key, 1))
+        X_test, _ = problem.sample(_TESTED, generator(self.seed, *key, 1))
         wanted = problem.target(X_test)
-        X, y = problem.sample(self.most, _generator(self.seed, *key, 0))
+        X, y = problem.sample(self.most, generator(self.seed, *key, 0))
         samples, errors = [], []
         for n in grid(problem.d, self.most):
-            rng = _generator(self.seed, *key, 2, n)
+            rng = generator(self.seed, *key, 2, n)
             values = LEARNERS[self.learner](problem, X[:n], y[:n], X_test, self.width, rng)
             samples.append(n)
             errors.append(float(np.min(error(problem, values, wanted))))
@@ -151,10 +152,6 @@ def crossing(samples: FloatArray, errors: FloatArray, level: float) -> float:
         return float("nan")
     (x0, x1), (e0, e1) = np.log(samples[-2:]), np.log(np.maximum(errors[-2:], 0.5 / _TESTED))
     return float(np.exp(x0 + (x1 - x0) * (e0 - log(level)) / (e0 - e1)))
-
-
-def _generator(*key: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(key[0], spawn_key=key[1:]))
 
 
 def sample_complexity(
