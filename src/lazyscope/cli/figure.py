@@ -70,7 +70,9 @@ def figure(
             must = f"be left out: {name} has neither dots at widths to choose nor reference runs"
             raise InvalidParameter.of(_OWNER, option, must, "it")
     if width is not None and chosen.at_widths is not None:
-        size = chosen.at_widths(size, _widths(width))
+        from lazyscope.cli.asking import grammar
+
+        size = chosen.at_widths(size, grammar.parse(width, _OWNER, "--width").whole)
     _data_folder(chosen, folder)
     _folder(out, chosen.name, preset, force)
     _make(ctx, chosen, preset, size, out, workers, fresh)
@@ -107,12 +109,6 @@ def _data_folder(chosen: Any, folder: Path | None) -> None:
         chosen.locate(folder)
     elif folder is not None:
         raise InvalidParameter.of(_OWNER, "--folder", f"be left out: {chosen.name} reads no data", folder)
-
-
-def _widths(text: str) -> list[float]:
-    from lazyscope.cli.asking import grammar
-
-    return grammar.parse(text, _OWNER, "--width").whole
 
 
 def _stem(name: str, preset: str) -> str:

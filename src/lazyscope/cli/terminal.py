@@ -52,7 +52,7 @@ def table(*columns: str, left: int = 0) -> Table:
 
 
 def with_error(value: float, stderr: float | None, digits: int) -> str:
-    """Return `value ± stderr`, without the second where there is none.
+    """Return `value ± stderr`, or `value` alone where there is no standard error.
 
     >>> with_error(0.3725, 0.0012, 4), with_error(0.5, None, 2)
     ('0.3725 ± 0.0012', '0.50')
@@ -112,7 +112,7 @@ def _seconds() -> float:
 
 @contextmanager
 def _lines(every: float) -> Iterator[Say]:
-    """Tell every so many seconds how far the work has come, also while a long step reports nothing."""
+    """Print how far the work has come every so many seconds, also while a long step reports nothing."""
 
     def say(line: str) -> None:
         click.echo(line, err=True)

@@ -92,7 +92,7 @@ def misplaced(K: FloatArray, Y: FloatArray, shift: float, constant: bool) -> NDA
         A -= means - means.mean()
     A.reshape(-1, order="F")[:: n + 1] += s
     factor, failed = dpotrf(A, lower=1, clean=1, overwrite_a=1)
-    if failed:  # so small a shift that rounding hides it: such a fit is taken for no good
+    if failed:  # rounding hides so small a shift: such a fit counts as wrong everywhere
         return np.ones(n, dtype=bool)
     root = dtrtri(factor, lower=1, overwrite_c=1)[0]
     left_over = s * (root.T @ (root @ Z))

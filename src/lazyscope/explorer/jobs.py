@@ -244,7 +244,7 @@ class Jobs:
         return task
 
     async def _abandon(self, job: Job) -> None:
-        """Cancel a job that nobody has come to read."""
+        """Cancel a job whose events no client has asked for."""
         await asyncio.sleep(self.bounds.patience)
         if not job.readers:
             self.cancel(job)

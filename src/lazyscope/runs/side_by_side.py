@@ -199,7 +199,7 @@ def _refuse_other_weights(problem: Problem, regime: Regime) -> None:
 
 
 def check_two(problem: Problem, regime: Regime) -> None:
-    """Refuse a pair of which one fidelity alone is known: there is nothing to set beside it.
+    """Refuse a pair that only one fidelity serves: there is nothing to compare it with.
 
     >>> import lazyscope as ls
     >>> check_two(ls.MultiIndex(6, "he3"), ls.Trained("erf"))

@@ -21,7 +21,7 @@ from lazyscope.sweep.worker import compute, threads_given_back
 
 Outcomes = Generator[Outcome, None, None]
 Pool = Callable[[Sequence[Task]], Outcomes]
-"""Computes tasks, and yields what becomes of each as soon as it is known; to close it early stops the work."""
+"""Computes tasks, and yields the outcome of each as soon as it is known; to close it early stops the work."""
 
 _CONNECT = 5.0  # seconds to wait for a cluster to answer
 _ADDRESS = re.compile(r"((tcp|tls)://)?[^\s/]+:\d{1,5}")

@@ -214,7 +214,7 @@ class Store:
             if outcome.row is None:
                 self._db.execute("INSERT INTO failures VALUES (?, ?, ?)", (outcome.key, outcome.failure, now))
                 return
-            text = canonical({name: _as_written(array) for name, array in outcome.row.items()})
+            text = canonical({name: as_written(array) for name, array in outcome.row.items()})
             values = (outcome.key, text, digest(text), outcome.seconds, outcome.versions, now)
             self._db.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)", values)
 
@@ -229,7 +229,7 @@ class Store:
         for key, text, known in self._db.execute("SELECT task, result, digest FROM results NOT INDEXED"):
             if key in rows:
                 self._verify(text, known, "the result of task", key)
-                rows[key] = {name: _as_array(value) for name, value in json.loads(text).items()}
+                rows[key] = {name: as_array(value) for name, value in json.loads(text).items()}
         return {key: row for key, row in rows.items() if row is not None}
 
     def failures(self, plan: str) -> dict[str, str]:
@@ -298,12 +298,13 @@ def _array_row(item: tuple[str, Array]) -> tuple[str, str, str, bytes]:
     return name, plain.dtype.str, json.dumps(plain.shape), plain.tobytes()
 
 
-def _as_written(array: Array) -> dict[str, Any]:
+def as_written(array: Array) -> dict[str, Any]:
     """Write an array by the shortest digits that give its very bits back; ∞ as in every other file of lazyscope."""
     return {"dtype": array.dtype.name, "shape": list(array.shape), "values": jsonable(array.ravel())}
 
 
-def _as_array(written: Mapping[str, Any]) -> Array:
+def as_array(written: Mapping[str, Any]) -> Array:
+    """Read what `as_written` wrote."""
     dtype = np.dtype(written["dtype"])
     number: Callable[[Any], Any] = float if dtype.kind == "f" else dtype.type
     return np.array([number(value) for value in written["values"]], dtype=dtype).reshape(written["shape"])

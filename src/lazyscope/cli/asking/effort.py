@@ -1,8 +1,8 @@
-"""How long a command will take, roughly: told where it is long, and refused where nobody can mean it.
+"""A rough estimate of how long a command will take: announced where it is long, refused beyond a day.
 
 The rates are those of one core of a usual machine, and the counts of operations leave small terms out: what is said is
-right within a factor of a few. A command keeps nothing until its end, so that what takes more than a day belongs into
-a sweep, which does.
+right within a factor of a few. A command keeps nothing until its end: work of more than a day belongs into a sweep,
+which keeps every result.
 """
 
 from __future__ import annotations
@@ -72,14 +72,9 @@ def _counted(count: float, noun: str) -> str:
     return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
 
-def _positive(values: Iterable[float]) -> list[float]:
-    """Return the positive, finite values; the verb itself refuses the others."""
-    return [value for value in values if 0 < value < float("inf")]
-
-
 def particles(n: float, d: float, widths: Sequence[float], steps: float, draws: float) -> Effort:
     """Descents of particles: two products of n × d and d × N a step."""
-    sizes = _positive(widths)
+    sizes = [N for N in widths if 0 < N < float("inf")]  # the verb itself refuses the others
     each = [_CALL + 4.0 * n * d * N / _SINGLE for N in sizes]
     what = (
         f"{_counted(len(sizes) * draws, 'descent')} of {steps:,} steps with up to {max(sizes, default=0):g} particles"

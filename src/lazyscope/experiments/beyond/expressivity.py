@@ -23,7 +23,7 @@ from lazyscope.experiments.frame.draws import attributes, computed, exponents, o
 from lazyscope.limits import declared
 from lazyscope.numerics.losses import LOSSES
 from lazyscope.problems import RidgeMonomial, SparseParity
-from lazyscope.runs.pictures import LOOKS
+from lazyscope.runs.pictures import BLUE, GREEN, ORANGE, PURPLE, RED
 from lazyscope.training.taylor.construction import expected_norm, express, monomials, norm_bound
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.signs import norm_24
@@ -36,7 +36,7 @@ DELTA = 0.5
 """The δ of Theorem 7 that bounds are stated for."""
 
 _MEASURED = ("error", "worst", "loss", "norm")
-_COLOURS = ("#CC79A7", *(LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN")))
+_COLOURS = (PURPLE, BLUE, ORANGE, GREEN, RED)
 _MARKERS = ("P", "o", "s", "^", "D")
 _TOLERANCE = 0.06  # of the exponent −½: means over m/2 neurons with heavy tails, fitted over finite widths
 

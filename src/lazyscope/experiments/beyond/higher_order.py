@@ -30,7 +30,7 @@ from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, a
 from lazyscope.experiments.frame.drawing import against_declared
 from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, table
 from lazyscope.limits import declared
-from lazyscope.runs.pictures import LOOKS, scale_colour
+from lazyscope.runs.pictures import LOOKS, PURPLE, scale_colour
 from lazyscope.training.taylor.model import TaylorModel, upto
 from lazyscope.training.taylor.moments import moment_matched
 from lazyscope.weights import generator
@@ -38,8 +38,10 @@ from lazyscope.weights import generator
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
-_NETWORKS = 4  # of the repeats are run as networks, for the rest: pieces of all repeats cost less than one of these
-_TOLERANCE = 0.05  # of an exponent, as fitted over finite widths
+_NETWORKS = (
+    4  # repeats that are run as networks, to find the rest; the pieces of all repeats cost less than one network
+)
+_TOLERANCE = 0.05  # how far a fitted exponent may be off, as widths are finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +66,7 @@ class HigherOrderDraw(Draw):
 
     @property
     def sigma(self) -> Activation:
-        """The activation, written out where it is left out."""
+        """The activation: tanh for odd k and softplus for even k where none is given."""
         return as_activation(self.activation or ("tanh" if self.k % 2 else "softplus"))
 
     def compute(self) -> dict[str, FloatArray]:
@@ -247,7 +249,7 @@ def _panel(axes: Axes, result: Dataset) -> None:
     for j in range(1, k + 1):
         colour = LOOKS["NN"]["color"] if j == k else scale_colour((j - 1) / max(k - 1, 1))
         series.append(("randomized", j, f"f$^{{({j})}}$", {"color": colour, "marker": "D" if j == k else "o"}))
-    series.append(("randomized", "rest", "what follows", {"color": "#CC79A7", "marker": "v"}))
+    series.append(("randomized", "rest", "what follows", {"color": PURPLE, "marker": "v"}))
     for kind, piece, name, look in series:
         at = result.sel(piece=str(piece))
         sizes = (m, at[kind], at[f"{kind}_stderr"])

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 Prediction = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""What theory says of the dots, with a last axis over draws (of length 1 where it is the same for all), and what that
-leaves out, without one."""
+"""What theory predicts for the dots, with a last axis over draws (of length 1 where all draws share a prediction),
+and what the prediction leaves out, without that axis."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -122,8 +122,8 @@ def plot(data: Panels) -> Figure:
         for axes, name, words in zip(frames, ("train", "test"), ("training error", "test error"), strict=False):
             _draw_curves(axes, panel, name)
             axes.set(xscale="log", xlabel="epochs", ylabel=f"{words}, share of wrong classes")
-        one = panel.attrs
-        frames[0].set_title(f"{one['source']}, n = {one['samples']:,}, N = {one['width']}: all is fitted")
+        about = panel.attrs
+        frames[0].set_title(f"{about['source']}, n = {about['samples']:,}, N = {about['width']}: all is fitted")
         frames[1].set_title("On other images, with true labels")
         _draw_costs(frames[2], panel)
         handles, labels = frames[0].get_legend_handles_labels()

@@ -143,7 +143,7 @@ def _frame(axes: Axes, panel: Dataset, name: str, unit: float) -> None:
         at, colour = panel.sel(regime=label), LOOKS[label]["color"]
         told = f"{label}: risk {float(at.risk.mean()):.3f}" if name == "missed" else _WORDS[label]
         line = unit * at[f"{name}_line"].values
-        jump = b.size - panel.attrs["width"] if label == "NN" else b.size  # from here on it has learnt
+        jump = b.size - panel.attrs["width"] if label == "NN" else b.size  # NN has learnt the directions from here on
         axes.plot(np.insert(b, jump, np.nan), np.insert(line, jump, np.nan), color=colour, label=told, linewidth=1.6)
         look = LOOKS[label] | {"markersize": 3.5, "markeredgewidth": 0.8 if label == "NT" else 0.3}
         axes.errorbar(b, unit * at[name], unit * at[f"{name}_stderr"], linestyle="", elinewidth=0.6, capsize=0, **look)

@@ -221,8 +221,10 @@ def _draw_smallest(axes: Axes, panel: Dataset) -> None:
         aside = d + (0.08 if "±" in layer else -0.08)  # the two would cover each other
         axes.plot(aside, at.random, color=colour, marker="D", linestyle="", markersize=5.0,
                   label=f"{layer}: random labels")  # fmt: skip
-    one = panel.sel(layer="v = 1")
-    axes.plot(d, one.random_bound, color="#555555", linestyle=":", label="v = 1: bound √(2n), n = d²/4 random labels")
+    positive = panel.sel(layer="v = 1")
+    axes.plot(
+        d, positive.random_bound, color="#555555", linestyle=":", label="v = 1: bound √(2n), n = d²/4 random labels"
+    )
     axes.set(xlabel="d", ylabel="smallest N without bad ends", ylim=(0.0, 2.2 * d[-1]))
     axes.set_title("The smallest network without spurious minima")
     axes.set_xticks(d)

@@ -94,9 +94,9 @@ class MarginSetting(Setting):
             limit(self.problem, features, psi1=(N + a) / self.d, psi2=(self.samples + b) / self.d, method="margin")
             for a, b in _ONE_MORE
         ]
-        if not all(bool(one.separable) for one in found):
+        if not all(bool(result.separable) for result in found):
             return None
-        return np.array([[float(one[name]) for one in found] for name in _JUDGED])
+        return np.array([[float(result[name]) for result in found] for name in _JUDGED])
 
 
 def lines(problem: LinearLabels, regime: RandomFeatures, psi1: NDArray[np.float64], psi2: float) -> Dataset:

@@ -80,13 +80,13 @@ def work(preset: SeparabilityPreset) -> list[Run]:
     runs = []
     for name, d, N, n in preset.grid():
         sizes = {"width": (N,), "samples": (n,), "d": (d,)}
-        one = Run("simulate", preset.problem, _REGIMES[name], sizes, "margin")
-        runs += [one.at(number=number) for number in range(preset.draws)]
+        first = Run("simulate", preset.problem, _REGIMES[name], sizes, "margin")
+        runs += [first.at(number=number) for number in range(preset.draws)]
     return runs
 
 
 def data(preset: SeparabilityPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
-    """Return the share of separable draws by d and N/n, and where it crosses one half, a panel a regime."""
+    """Return, in a panel for each regime, the share of separable draws by d and N/n, and where it crosses one half."""
     separable = (
         np.array([float(row["separable"]) for row in rows]).reshape(len(preset.grid()), preset.draws).mean(axis=1)
     )
@@ -156,7 +156,7 @@ def crossing(x: NDArray[np.float64], share: NDArray[np.float64], draws: int) -> 
 
 
 def plot(data: Panels) -> Figure:
-    """Draw the share of separable draws against N/n, a curve a dimension, the threshold as a vertical line."""
+    """Draw the share of separable draws against N/n, one curve for each d; the threshold is a vertical line."""
     with canvas(10.4, 4.3) as figure:
         for axes, (name, panel) in zip(figure.subplots(1, len(data), sharey=True), data.items(), strict=True):
             _panel(axes, panel)

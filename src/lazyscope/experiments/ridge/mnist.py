@@ -194,7 +194,7 @@ def _dots(preset: MnistPreset, regime: Lazy) -> list[MnistDraw]:
 
 def work(preset: MnistPreset) -> list[Draw]:
     """Return the forecast and the fits of both regimes."""
-    return [one for regime in _TITLES for one in _of(preset, regime)]
+    return [piece for regime in _TITLES for piece in _of(preset, regime)]
 
 
 def _of(preset: MnistPreset, regime: Lazy) -> list[Draw]:
@@ -229,7 +229,7 @@ def data(preset: MnistPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
 
 
 def plot(panels: Panels) -> Figure:
-    """Draw a row a regime, a frame a number of images, a colour a ridge."""
+    """Draw a row of frames for each regime, a frame for each number of images, and a colour for each ridge."""
     counts = panels["RF dots"].samples.values
     with canvas(3.7 * len(counts) + 0.4, 7.4) as figure:
         frames = figure.subplots(2, len(counts), squeeze=False, sharey="row")
@@ -240,10 +240,10 @@ def plot(panels: Panels) -> Figure:
                 _frame(axes, panels[f"{regime} lines"].sel(samples=n), panels[f"{regime} dots"].sel(samples=n), regime)
                 axes.set_title(f"{_TITLES[regime]}\nn = {n:,} images")
                 axes.set_ylim(0.8 * shown.min(), 1.25 * shown.max())
-        one = panels["RF dots"].attrs
+        about = panels["RF dots"].attrs
         handles, labels = frames[0, 0].get_legend_handles_labels()
-        lines = f"forecast from {one['pool']:,} images, mean of {one['pools']} such (lines)"
-        words = f"Even or odd, {one['source']}: {lines}; fits on others (dots)"
+        lines = f"forecast from {about['pool']:,} images, mean of {about['pools']} such (lines)"
+        words = f"Even or odd, {about['source']}: {lines}; fits on others (dots)"
         figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), title=words)
     return figure
 

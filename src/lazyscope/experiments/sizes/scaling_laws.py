@@ -16,7 +16,7 @@ from lazyscope.experiments.sizes.judged import dots_of, left_out
 from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.problems import SpectralTarget
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.pictures import scale_colour
+from lazyscope.runs.pictures import BLUE, GREEN, PURPLE, RED, scale_colour
 from lazyscope.runs.verbs import limit
 from lazyscope.training.linear.gaussian import gaussian_risk
 from lazyscope.weights import generator
@@ -28,7 +28,7 @@ _TOLERANCE = 0.02  # of an exponent
 _RIDGES = (0.0, *np.geomspace(1e-6, 1e2, 17).tolist())
 _LARGE = (1e6, 1e8)  # n between which exponents are measured
 _WIDEST = 1e10  # N: a thousand eigenvalues for each neuron are then known
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+_COLOURS = (BLUE, RED, GREEN, PURPLE)
 _CITED = "defilippis2024dimension,cui2021generalization"
 
 
@@ -240,9 +240,7 @@ def _draw_plane(axes: Axes, plane: Dataset, paths: Dataset) -> None:
     axes.plot(n, n, color="white", linestyle=":", label="N = n")
     axes.plot(n, n**law.enough, color="white", linestyle="--", label=f"N = n^{law.enough:g}")
     best = paths.sel(law=str(law))
-    axes.plot(
-        best.samples, best.cost / best.samples, color="#D55E00", marker="o", markersize=4, label="best at cost nN"
-    )
+    axes.plot(best.samples, best.cost / best.samples, color=RED, marker="o", markersize=4, label="best at cost nN")
     limits = {"xlim": (n[0], n[-1]), "ylim": (plane.width.values[0], plane.width.values[-1])}
     axes.set(xscale="log", yscale="log", xlabel="samples n", ylabel="neurons N", title=f"The plane, {law}", **limits)
     axes.legend(loc="lower right", facecolor="#3b3b54", labelcolor="white", framealpha=0.9, frameon=True)
@@ -287,21 +285,21 @@ def verdict(data: Panels) -> list[str]:
     regions, paths = data["regions"], data["path"]
     lines = [f"{'law':<18}{'region':<24}{'n: measured':>12}{'proved':>9}{'N: measured':>13}{'proved':>9}"]
     for k in range(regions.sizes["row"]):
-        one = regions.isel(row=k)
-        numbers = f"{float(one.measured_n):>12.3f}{float(one.proved_n):>9.3f}"
-        if float(one.proved_N) or float(one.measured_N):
-            numbers += f"{float(one.measured_N):>13.3f}{float(one.proved_N):>9.3f}"
-        lines.append(f"{one.law.item():<18}{one.region.item():<24}{numbers}")
+        row = regions.isel(row=k)
+        numbers = f"{float(row.measured_n):>12.3f}{float(row.proved_n):>9.3f}"
+        if float(row.proved_N) or float(row.measured_N):
+            numbers += f"{float(row.measured_N):>13.3f}{float(row.proved_N):>9.3f}"
+        lines.append(f"{row.law.item():<18}{row.region.item():<24}{numbers}")
     off = [float(np.max(np.abs(regions[f"measured_{of}"] - regions[f"proved_{of}"]))) for of in "nN"]
     lines.append(f"{'law':<18}{'cost C = nN':<24}{'C: measured':>12}{'proved':>9}{'N ~ n^q, q:':>13}{'proved':>9}")
     late = paths.cost.values >= np.median(paths.cost.values)
     for name in paths.law.values.tolist():
-        one = paths.sel(law=name)
-        n, cost = one.samples.values[late], one.cost.values[late]
-        rate, q = _slope(cost, one.risk.values[late]), _slope(n, cost / n)
-        numbers = f"{rate:>12.3f}{-float(one.proved):>9.3f}{q:>13.2f}{float(one.proved_q):>9.2f}"
+        best = paths.sel(law=name)
+        n, cost = best.samples.values[late], best.cost.values[late]
+        rate, q = _slope(cost, best.risk.values[late]), _slope(n, cost / n)
+        numbers = f"{rate:>12.3f}{-float(best.proved):>9.3f}{q:>13.2f}{float(best.proved_q):>9.2f}"
         lines.append(f"{name:<18}{'':<24}{numbers}")
-        off.append(abs(rate + float(one.proved)))
+        off.append(abs(rate + float(best.proved)))
     far, found = max(off), judged(dots_of(data["dots"], "dot")).answer()
     lines.append(f"the exponent farthest from its proof is off by {far:.3f}, where {_TOLERANCE:g} is allowed")
     hold = found.holds and far <= _TOLERANCE

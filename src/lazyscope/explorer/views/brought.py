@@ -167,7 +167,11 @@ def _table(setting: Setting) -> tuple[list[str], str]:
         return [f"table = example({name!r})"], f"--example {name}"
     drop = f", drop={list(setting.known.dropped)!r}" if setting.known.dropped else ""
     python = f"table = describe(read({name!r}), {setting.known.target!r}{drop})"
-    words = ["--target", setting.known.target, *(word for one in setting.known.dropped for word in ("--drop", one))]
+    words = [
+        "--target",
+        setting.known.target,
+        *(word for column in setting.known.dropped for word in ("--drop", column)),
+    ]
     return [python], " ".join(map(shlex.quote, [name, *words]))
 
 

@@ -11,7 +11,7 @@ from lazyscope.lenses.forecast.verb import Forecaster
 
 _CLEAR = 2.0  # standard errors
 _WORTH_A_WORD = 0.01
-_FAR_BELOW = 0.1  # of the best constant's error: who may be that far below it is not said to learn nothing
+_FAR_BELOW = 0.1  # of the best constant's error: nobody whose error may be this far below it is said to learn nothing
 _NOTHING = 1e-6  # of the best constant's error
 _SAME = 0.03  # of the error: widths that near to infinity gain nothing more
 _NO_RIDGE = 1e-5  # of the mean of the kernel's diagonal

@@ -13,7 +13,7 @@ import numpy as np
 from lazyscope.activations.derivatives import smoothness
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter, NotConverged
-from lazyscope.evidence.claim import Claim, of_run
+from lazyscope.evidence.claim import Claim, isotropic_features, of_run
 from lazyscope.evidence.run import Run
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.problems.base import Problem
@@ -94,11 +94,6 @@ def _what(regime: Network) -> tuple[int | None, bool]:
     return (1, False) if isinstance(regime, NeuralTangent) else (None, False)
 
 
-def _isotropic(problem: Problem, regime: Regime) -> bool:
-    """Serve the weights of Eq. 3, w₀ ~ N(0, I/B_x²)."""
-    return getattr(regime, "weights", None) is None
-
-
 _TITLES: dict[type[Regime], str] = {Taylor: "Taylor model", NeuralTangent: "tangent model", Trained: "trained network"}
 _EXAMPLES: dict[type[Regime], Network] = {
     Taylor: Taylor(2, "relu3"),
@@ -134,7 +129,7 @@ def _claim(problem: type[Problem], regime: type[Regime]) -> Claim:
         protocol=NoisySGD,
         compute=of_run(risk),
         example=lambda d: (SparseParity(d) if parity else RidgeMonomial(d, 3, alpha=0.5), _EXAMPLES[regime]),
-        covers=_isotropic,
+        covers=isotropic_features,
         assumes=_smooth,
     )
 
