@@ -79,7 +79,7 @@ def _kind(entry: Claim | Statement) -> str:
 
 
 def _named(command: str, key: str, known: Sequence[Claim | Statement]) -> list[Claim | Statement]:
-    """Return what has this key, or else all whose keys begin so."""
+    """Return the entry with this key, or else all entries whose keys begin with it."""
     matches = [entry for entry in known if entry.key.lower().startswith(key.lower())]
     exactly = [entry for entry in matches if entry.key.lower() == key.lower()]
     if not key or not matches:
@@ -109,7 +109,7 @@ def _record(entry: Claim | Statement) -> dict[str, Any]:
 
 
 def _rate(claim: Claim) -> str:
-    """The declared distance of a limit to `exact`; an exact result has none to declare."""
+    """Return the declared distance of a limit to `exact`; other results declare none."""
     if claim.fidelity != "limit":
         return ""
     return "identical" if claim.rate is None else f"d^−{claim.rate:g}"

@@ -156,8 +156,8 @@ def _covered(row: dict[str, Any]) -> bool:
     >>> _covered({"exact": 0.5, "difference": 0.006, "stderr": 0.001, "finite_size": 0.01, "z": 0.0})
     False
     """
-    found = abs(row["difference"]) > max(_WITHIN * row["stderr"], _LITTLE * row["exact"], _SMALL)
-    return bool(found and row["z"] <= _WITHIN)
+    clear = abs(row["difference"]) > max(_WITHIN * row["stderr"], _LITTLE * row["exact"], _SMALL)
+    return bool(clear and row["z"] <= _WITHIN)
 
 
 def _verdict(rows: list[dict[str, Any]]) -> str:

@@ -79,7 +79,7 @@ def figure(
 
 
 def _make(ctx: click.Context, chosen: Any, preset: str, size: Any, out: Path, workers: int | None, fresh: bool) -> None:
-    """Compute what an experiment asks for, write what it found, and tell its verdict."""
+    """Compute what an experiment asks for, write its results, and print its verdict."""
     from lazyscope.cli.terminal import console, progress_bar
     from lazyscope.experiments.frame import experiment, output, references
 
@@ -88,13 +88,13 @@ def _make(ctx: click.Context, chosen: Any, preset: str, size: Any, out: Path, wo
     known = references.shipped() if chosen.borrows and not fresh else ()
     try:
         with progress_bar() as say:
-            found = experiment.compute(stem, chosen, size, store, workers, references=known, tell=say)
+            findings = experiment.compute(stem, chosen, size, store, workers, references=known, tell=say)
     except KeyboardInterrupt:
         plan, _ = experiment.plan_of(stem, chosen.work(size))
         _interrupted(ctx, "" if plan is None else plan.name, store)
     about = {"figure": chosen.name, "preset": preset}
-    paths = output.write(chosen, found, out / stem, str(ctx.obj or _OWNER), about)
-    *lines, ending = chosen.verdict(found.panels)
+    paths = output.write(chosen, findings, out / stem, str(ctx.obj or _OWNER), about)
+    *lines, ending = chosen.verdict(findings.panels)
     for line in lines:
         console().print(line, soft_wrap=True, markup=False, highlight=False)
     colour = {True: "green", False: "red", None: None}[getattr(ending, "holds", None)]
@@ -104,7 +104,7 @@ def _make(ctx: click.Context, chosen: Any, preset: str, size: Any, out: Path, wo
 
 
 def _data_folder(chosen: Any, folder: Path | None) -> None:
-    """See that the data of a figure are there, for those that read any."""
+    """Check that the data are there, for a figure that reads any."""
     if chosen.locate is not None:
         chosen.locate(folder)
     elif folder is not None:

@@ -99,7 +99,7 @@ class Commands(click.Group):
 
 
 def _noted(usual: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any) -> None:
-    """Show what the package has to say to its user as a line; warnings of others as Python does."""
+    """Show a warning of this package as one line; warnings of other packages as Python does."""
     if category is UserWarning and Path(where[0]).is_relative_to(_PACKAGE):
         click.echo("lazyscope: note: " + " ".join(str(message).split()), err=True)
     else:

@@ -31,7 +31,7 @@ def _deliver(name: str, options: dict[str, Any], compute: Callable[[], xr.Datase
 
     wanted = output.Wanted.of(f"lazyscope report {name}", options)
     with progress_bar():
-        found = compute()
+        computed = compute()
 
     def printed(result: xr.Dataset) -> None:
         grid, lines = show(result)
@@ -41,7 +41,7 @@ def _deliver(name: str, options: dict[str, Any], compute: Callable[[], xr.Datase
         for line in lines:
             out.print(line, soft_wrap=True)
 
-    output.deliver(wanted, found, None, printed)
+    output.deliver(wanted, computed, None, printed)
 
 
 # -- interpolation: how many neurons fit n random labels -------------------------------------------------------------

@@ -52,8 +52,8 @@ def temperature(scores: FloatArray, indices: Any, weights: FloatArray | None = N
         each = np.log(np.sum(np.exp(np.minimum(t * shifted, 700.0)), axis=1))
         return float(v @ each + np.logaddexp(0.0, t * typical) + np.logaddexp(0.0, -t * typical))
 
-    found = minimize_scalar(entropy, bounds=np.log(_RANGE), method="bounded", options={"xatol": 1e-4})
-    return float(np.exp(found.x))
+    minimum = minimize_scalar(entropy, bounds=np.log(_RANGE), method="bounded", options={"xatol": 1e-4})
+    return float(np.exp(minimum.x))
 
 
 def probabilities(scores: FloatArray, t: float) -> FloatArray:

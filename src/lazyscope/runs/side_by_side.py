@@ -247,10 +247,10 @@ def _against_limit(problem: Problem, regime: Regime, widths: NDArray[np.int64], 
         "z": as_normal(np.abs(difference), stderr, int(sizes["draws"])),
     }
     cited = (key for result in (limit, simulated) for key in result.attrs["citations"].split(","))
-    found = simulated[["risk"]].assign({name: (simulated.risk.dims, value) for name, value in values.items()})
-    found["difference"].attrs["long_name"] = "simulated risk minus its limit"
-    found["z"].attrs["long_name"] = "difference in standard errors"
-    return found.drop_vars("risk").assign_attrs(
+    columns = simulated[["risk"]].assign({name: (simulated.risk.dims, value) for name, value in values.items()})
+    columns["difference"].attrs["long_name"] = "simulated risk minus its limit"
+    columns["z"].attrs["long_name"] = "difference in standard errors"
+    return columns.drop_vars("risk").assign_attrs(
         limit=limit.attrs["theorem"], simulate=simulated.attrs["theorem"], citations=",".join(dict.fromkeys(cited))
     )
 

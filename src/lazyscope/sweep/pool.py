@@ -28,7 +28,7 @@ _ADDRESS = re.compile(r"((tcp|tls)://)?[^\s/]+:\d{1,5}")
 
 
 class WorkersLost(Exception):
-    """Workers died at work; what they had not delivered is to be done again. Told to the driver, never to a user."""
+    """Workers died at work; what they had not delivered is to be done again. Only the driver sees it."""
 
 
 def check(workers: int | None, backend: str, address: str | None) -> None:

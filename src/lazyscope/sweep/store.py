@@ -45,7 +45,7 @@ CREATE TABLE failures (task TEXT PRIMARY KEY REFERENCES tasks, message TEXT NOT 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What became of a task: a row of results, or the message of the error that it ended with."""
+    """The outcome of a task: a row of results, or the message of the error that it ended with."""
 
     key: str
     row: Row | None
@@ -299,7 +299,7 @@ def _array_row(item: tuple[str, Array]) -> tuple[str, str, str, bytes]:
 
 
 def as_written(array: Array) -> dict[str, Any]:
-    """Write an array by the shortest digits that give its very bits back; ∞ as in every other file of lazyscope."""
+    """Write an array by the shortest digits that give back the same bits; ∞ as in every other file of lazyscope."""
     return {"dtype": array.dtype.name, "shape": list(array.shape), "values": jsonable(array.ravel())}
 
 
@@ -337,6 +337,6 @@ def _shown(value: Any) -> str:
     return str(value[0]) if isinstance(value, list) else str(value)
 
 
-def _listed(values: Iterable[str], most: int = 8) -> str:
+def _listed(values: Iterable[str]) -> str:
     shown = list(values)
-    return ", ".join(shown[:most]) + (", …" if len(shown) > most else "")
+    return ", ".join(shown[:8]) + (", …" if len(shown) > 8 else "")

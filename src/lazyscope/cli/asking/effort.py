@@ -18,8 +18,8 @@ from lazyscope.evidence.run import Run
 from lazyscope.protocols import ParticleDescent
 from lazyscope.regimes import GiantStep
 
-NOTES = "lazyscope.cli.effort"  # where a command keeps what it says when its work begins
-_LONG = 20.0  # seconds: from here on the time is told
+NOTES = "lazyscope.cli.effort"  # the key under which a command keeps the notes that it prints when its work begins
+_LONG = 20.0  # seconds: from here on the expected time is announced
 _MOST = 86_400.0  # seconds: from here on the command is refused
 _FLOPS = 4e9  # operations a second of a matrix product
 _SINGLE = 2e10  # and in float32, of particles and of fits
@@ -38,7 +38,7 @@ class Effort:
     def check(self, owner: str, fewer: str) -> None:
         """Refuse what would take more than a day; `fewer` names the options that make it less.
 
-        How long what is long will take is said by `progress_bar`, when the work begins: all arguments are right then.
+        Where it takes long, `progress_bar` says how long when the work begins: all arguments have been checked by then.
         """
         if not self.seconds <= _MOST:
             raise TooLarge(
@@ -95,7 +95,7 @@ def _of_run(word: str, run: Run, draws: int) -> Effort | None:
     try:
         run = run.settled()
     except LazyscopeError:
-        return None  # refused when it is computed, unless another regime has more to say
+        return None  # it will be refused when it is computed
     d, n, fits = float(run.d), int(run.sizes.get("samples", (0,))[0]), _counted(len(widths) * draws, "fit")
     protocol: Any = run.protocol or (claim.protocol and claim.protocol.paper(run.problem, run.regime))
     if isinstance(protocol, ParticleDescent):
@@ -127,5 +127,5 @@ def _exact(word: str, run: Run, d: float, widths: Sequence[float]) -> tuple[list
 
 
 def steps(count: float, flops: float, what: str) -> Effort:
-    """So many steps of so many operations each."""
+    """Return the work of `count` steps of `flops` operations each."""
     return Effort(count * (_CALL + flops / _FLOPS), what)

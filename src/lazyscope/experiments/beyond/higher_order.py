@@ -167,8 +167,6 @@ def assemble(plan: Sequence[HigherOrderDraw], rows: Sequence[dict[str, Any]]) ->
     """Return the report from draws that differ in width and number alone."""
     widths = list(dict.fromkeys(draw.width for draw in plan))
     first = plan[0]
-    if any((draw.k, draw.d) != (first.k, first.d) for draw in plan):
-        raise InvalidParameter.of("assemble", "plan", "have one order and one dimension", "several")
     pieces = [str(j) for j in upto(first.k)] + ["rest"]
     variables: dict[str, Any] = {}
     for name in ("randomized", "plain"):

@@ -181,9 +181,9 @@ def verdict(data: Panels) -> list[str]:
     stretched_, whitened = (data[name].sel(regime="NN") for name in _TITLES)
     same = float(np.max(np.abs(stretched_.risk - whitened.risk)))
     lines.append(f"limit / predicted at these N and d / exact; NN before and after whitening: {same:.1e} apart at most")
-    found = judged(dots_of(data)).answer()
-    words = f"{found}; NN {'depends' if same < 1e-10 else 'does NOT depend'} on Δ̃ alone."
-    return [*lines, answer(found.holds and same < 1e-10, words, words)]
+    judgement = judged(dots_of(data)).answer()
+    words = f"{judgement}; NN {'depends' if same < 1e-10 else 'does NOT depend'} on Δ̃ alone."
+    return [*lines, answer(judgement.holds and same < 1e-10, words, words)]
 
 
 _TITLE = "Theorems 4 to 6 with Σ ≠ I: a mixture, and the same whitened (Limitations, §3)"

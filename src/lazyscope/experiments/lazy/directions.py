@@ -190,10 +190,10 @@ def verdict(data: Panels) -> list[str]:
         cells = f"{float(at.risk.mean()):>10.4f}{float(at['sum'].mean()):>10.4f}{low:>26.3f}{high:>12.3f}"
         lines.append(f"{label:>4}{cells}")
     lines.append(f"risk minus sum over directions: at most {gap:.1e}")
-    found = judged(dots_of(panel)).answer()
+    judgement = judged(dots_of(panel)).answer()
     sums = "sums are risks" if gap <= _SUM else "sums do NOT equal risks"
-    words = f"{found}; {sums}."
-    return [*lines, answer(found.holds and gap <= _SUM, words, words)]
+    words = f"{judgement}; {sums}."
+    return [*lines, answer(judgement.holds and gap <= _SUM, words, words)]
 
 
 _TITLE = "What RF, NT and NN have learnt of every eigendirection of B"

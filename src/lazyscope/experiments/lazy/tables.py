@@ -82,7 +82,7 @@ def dots_of(panels: Panels) -> list[Dot]:
 
 
 def verdict(panels: Panels) -> list[str]:
-    """Return the three fidelities at each cross and dot, the prediction, what lies between, and whether it may."""
+    """Return the three fidelities and the prediction at each cross and dot; say whether dots and predictions agree."""
     lines = []
     for data in panels.values():
         lines += [data.attrs["title"], data.attrs["problem"], *_table(data)]

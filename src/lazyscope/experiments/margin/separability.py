@@ -193,7 +193,7 @@ def verdict(data: Panels) -> list[str]:
             lines.append(f"{name:<20}{d:>5}{cell:>22}{threshold:>11.4f}{width:>19.4f}")
     dots = [dot for name, panel in data.items() for dot in _dots(name, panel)]
     unsure = [dot for dot in dots if dot.off.size * float(dot.predicted) * (1.0 - float(dot.predicted)) >= _EITHER]
-    found = judged(unsure).answer()
+    judgement = judged(unsure).answer()
     rare, seen = _rare([dot for dot in dots if dot not in unsure])
     lines += table(unsure)
     lines.append(
@@ -201,8 +201,8 @@ def verdict(data: Panels) -> list[str]:
     )
     lines.append(f"At the other {len(dots) - len(unsure)} points {rare:.1f} exceptions are expected and {seen} seen.")
     too_many = seen > rare + 4.0 * np.sqrt(rare) + 1.0
-    no = f"Theory and simulation differ: {seen} exceptions" if found.holds else found
-    return [*lines, answer(found.holds and not too_many, found, no)]
+    no = f"Theory and simulation differ: {seen} exceptions" if judgement.holds else judgement
+    return [*lines, answer(judgement.holds and not too_many, judgement, no)]
 
 
 def _dots(name: str, panel: Dataset) -> list[Dot]:

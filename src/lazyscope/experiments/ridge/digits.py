@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 PIXELS = 64
-IMAGES = 1797
 _FITS: dict[Literal["features", "network"], str] = {
     "features": "Random features, least norm",
     "network": "Trained network, both layers",

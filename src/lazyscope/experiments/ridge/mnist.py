@@ -79,8 +79,8 @@ class MnistForecast(Draw):
         K = of_rows(X[mine], Activation("relu"), tangent=self.regime == "NT")
         K *= 2.0  # K(x, x) = 1 for ReLU, as √2σ has it
         known = verb.Forecaster.of(Rows(K, y[mine][:, None], None, ""), float(max(self.samples)))
-        found = known.at(*np.ix_(self.samples, self.widths or (np.inf,), self.ridges))
-        return {"risk": found["risk"][0], "stderr": found["stderr"][0], "extrapolated": found["extrapolated"]}
+        forecast = known.at(*np.ix_(self.samples, self.widths or (np.inf,), self.ridges))
+        return {"risk": forecast["risk"][0], "stderr": forecast["stderr"][0], "extrapolated": forecast["extrapolated"]}
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,8 +111,8 @@ def _line(preset: DegreesPreset, d: int, panel: str, kappa: FloatArray, other: f
     names = ("samples", "width") if panel == "samples" else ("width", "samples")
     sizes: dict[str, Any] = {names[0]: float(d) ** kappa, names[1]: other}
     target = HarmonicTarget(d, np.array(_ENERGIES))
-    found = limit(target, _regime(panel), **sizes, ridge=preset.ridge)
-    return np.asarray(found.risk.values, dtype=np.float64)
+    theory = limit(target, _regime(panel), **sizes, ridge=preset.ridge)
+    return np.asarray(theory.risk.values, dtype=np.float64)
 
 
 def plot(data: Panels) -> Figure:

@@ -97,8 +97,8 @@ def work(preset: ScalingPreset) -> list[ScalingDraw]:
 
 def risks(target: SpectralTarget, N: Any, n: Any, ridge: Any = 0.0) -> FloatArray:
     """Return the formula's risk, over (N, n), or over (N, n, λ) where there are several ridges."""
-    found = limit(target, RandomFeatures(), width=N, samples=n, ridge=ridge).risk
-    return np.asarray(found.values, dtype=np.float64)
+    risk = limit(target, RandomFeatures(), width=N, samples=n, ridge=ridge).risk
+    return np.asarray(risk.values, dtype=np.float64)
 
 
 def _best(target: SpectralTarget, N: FloatArray, n: FloatArray) -> FloatArray:
@@ -190,8 +190,8 @@ def _regions(laws: Sequence[PowerLaw]) -> Dataset:
     """A row for each region of each law: exponents of n and of N, measured and proved; and that of noise."""
     rows = []
     for law in laws:
-        found = measured(law)
-        rows += [(str(law), name, *found[name], *law.regions[name][:2]) for name in found]
+        fitted = measured(law)
+        rows += [(str(law), name, *fitted[name], *law.regions[name][:2]) for name in fitted]
         rows.append((str(law), "noise, best λ, N = ∞", noisy(law), 0.0, -law.noisy, 0.0))
     law_names, names, *numbers = zip(*rows, strict=True)
     keys = ("measured_n", "measured_N", "proved_n", "proved_N")
@@ -202,17 +202,17 @@ def _regions(laws: Sequence[PowerLaw]) -> Dataset:
 
 def _along(laws: Mapping[str, PowerLaw]) -> Dataset:
     q, n = np.linspace(0.2, 3.0, 29), np.geomspace(*_LARGE, 3)
-    found = [[-_slope(n, _best(law.target(), n**one, n)) for one in q] for law in laws.values()]
-    proved = [[law.along(one) for one in q] for law in laws.values()]
-    columns = {"measured": (("law", "q"), np.array(found)), "proved": (("law", "q"), np.array(proved))}
+    fitted = [[-_slope(n, _best(law.target(), n**exponent, n)) for exponent in q] for law in laws.values()]
+    proved = [[law.along(exponent) for exponent in q] for law in laws.values()]
+    columns = {"measured": (("law", "q"), np.array(fitted)), "proved": (("law", "q"), np.array(proved))}
     return dataset(columns, {"law": list(laws), "q": q}, {"citations": _CITED})
 
 
 def _paths(laws: Mapping[str, PowerLaw], costs: Sequence[float]) -> Dataset:
-    found = [path(law, costs) for law in laws.values()]
+    paths = [path(law, costs) for law in laws.values()]
     columns: dict[str, Any] = {
-        "samples": (("law", "cost"), np.array([n for n, _ in found])),
-        "risk": (("law", "cost"), np.array([risk for _, risk in found])),
+        "samples": (("law", "cost"), np.array([n for n, _ in paths])),
+        "risk": (("law", "cost"), np.array([risk for _, risk in paths])),
         "proved_q": (("law",), [law.best[0] for law in laws.values()]),
         "proved": (("law",), [law.best[1] for law in laws.values()]),
     }

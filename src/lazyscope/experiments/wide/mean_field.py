@@ -235,7 +235,7 @@ class MeanFieldPreset(Preset):
 
     @property
     def minima(self) -> list[ParticlesDraw]:
-        """The minima over all measures: ReLU, whose best atom is searched for, and u², whose is an eigenvector."""
+        """The minima over all measures: ReLU, whose best atom is searched for, and u², where it is an eigenvector."""
         problem = GaussianMixture(np.array([0.8, 0.5, -0.6]))
         return [
             ParticlesDraw(problem, 0, activation, bound, self.samples, self.atoms)

@@ -113,7 +113,7 @@ class Call:
         return record(find(self.verb, self.problem, self.regime, self.arguments.get("method")))
 
     def values(self, result: Any, variable: str) -> tuple[Any, Any]:
-        """Return a variable of its result, and the standard error: None from a single draw."""
+        """Return a variable of its result, and the standard error: None if there is one draw."""
         error = stderr_name(variable)
         return result[variable].values, result[error].values if error in result else None
 

@@ -155,7 +155,7 @@ def example(name: str) -> Table:
     return describe(bunch.frame, "target", name=name)
 
 
-def from_arrays(X: Any, y: Any, *, task: str | None = None, name: str = "data") -> Table:
+def from_arrays(X: Any, y: Any, *, task: str | None = None) -> Table:
     """Return a table of arrays (or a frame and a series)."""
     import pandas as pd
 
@@ -172,7 +172,7 @@ def from_arrays(X: Any, y: Any, *, task: str | None = None, name: str = "data") 
     while target in frame.columns:
         target += "_"
     frame[target] = column
-    return describe(frame, target, task=task, name=name)
+    return describe(frame, target, task=task, name="data")
 
 
 def describe(

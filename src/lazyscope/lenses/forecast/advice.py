@@ -108,12 +108,12 @@ def advise(known: Forecaster, rows: int, *, widths: bool = True) -> Advice:
     more = _rounded(float(rows))
     n = np.array([float(rows), float(rows + more)])
     ridge = known.best_ridge(n, np.inf)
-    found = known.at(n, np.inf, ridge)
-    shares, sure = known.overall(found)
+    forecast = known.at(n, np.inf, ridge)
+    shares, sure = known.overall(forecast)
     here, change, own = float(shares[0, 0]), shares[:, 1] / shares[:, 0], float(sure[0])
-    apart = np.sqrt(np.mean(found["apart"][:, 1] ** 2))  # what the continuation adds to the jackknife
-    stderr = float(np.hypot(curve.spread(change) * found["widened"][1], apart))
-    gain = Gain(rows, more, 1.0 - float(change[0]), stderr * float(change[0]), bool(found["extrapolated"][1]))
+    apart = np.sqrt(np.mean(forecast["apart"][:, 1] ** 2))  # what the continuation adds to the jackknife
+    stderr = float(np.hypot(curve.spread(change) * forecast["widened"][1], apart))
+    gain = Gain(rows, more, 1.0 - float(change[0]), stderr * float(change[0]), bool(forecast["extrapolated"][1]))
     learns = here < min(float(np.exp(-_CLEAR * own)), 1.0 - _WORTH_A_WORD)
     width = _enough(known, n[0], (1.0 + _SAME) * here) if widths else None
     return Advice(rows, here, own, learns, gain, width, float(ridge[0]), known.diagonal, widths)

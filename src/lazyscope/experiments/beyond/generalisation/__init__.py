@@ -73,13 +73,13 @@ class InputsDraw(Draw):
         else:
             inputs = np.linspace(1.0, 16.0, self.d) if self.kind == "stretched" else self.kind
             X = draw_inputs(inputs, n, self.d, rng)
-        found = generalisation(X / sqrt(self.d), width=self.width, signs=self.signs, seed=self.seed + self.number)
+        bounds = generalisation(X / sqrt(self.d), width=self.width, signs=self.signs, seed=self.seed + self.number)
         rest = 1.0 / sqrt(n)
         return {
-            "M_op": np.array(found.M_op),
-            "complexity": np.array(2.0 * found.complexity),
-            "operator": np.array(found.lemma5 - rest),
-            "frobenius": np.array(found.frobenius - rest),
+            "M_op": np.array(bounds.M_op),
+            "complexity": np.array(2.0 * bounds.complexity),
+            "operator": np.array(bounds.lemma5 - rest),
+            "frobenius": np.array(bounds.frobenius - rest),
         }
 
 

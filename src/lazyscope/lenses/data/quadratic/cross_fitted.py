@@ -64,13 +64,13 @@ def shares(first: FloatArray, second: FloatArray, targets: Sequence[FloatArray])
         linear.append(Y[rows] * alone)
         quadratic.append(Y[rows] * (Psi[rows] @ _solved(A, c) - alone))
     energy = np.mean(Y**2, axis=0)
-    found = []
+    results = []
     for k in range(Y.shape[1]):
         first_share, second_share = (
             spread([part[:, k] / energy[k] for part in parts]) for parts in (linear, quadratic)
         )
-        found.append(Shares(_share(first_share[0]), first_share[1], _share(second_share[0]), second_share[1]))
-    return found
+        results.append(Shares(_share(first_share[0]), first_share[1], _share(second_share[0]), second_share[1]))
+    return results
 
 
 def _share(value: float) -> float:
