@@ -75,11 +75,11 @@ def _counted(count: float, noun: str) -> str:
 def particles(n: float, d: float, widths: Sequence[float], steps: float, draws: float) -> Effort:
     """Descents of particles: two products of n × d and d × N a step."""
     sizes = [N for N in widths if 0 < N < float("inf")]  # the verb itself refuses the others
-    each = [_CALL + 4.0 * n * d * N / _SINGLE for N in sizes]
+    seconds = [_CALL + 4.0 * n * d * N / _SINGLE for N in sizes]
     what = (
         f"{_counted(len(sizes) * draws, 'descent')} of {steps:,} steps with up to {max(sizes, default=0):g} particles"
     )
-    return Effort(draws * steps * sum(each), what)
+    return Effort(draws * steps * sum(seconds), what)
 
 
 def of(runs: Iterable[tuple[str, Run]], draws: int) -> Effort:
@@ -102,19 +102,20 @@ def _of_run(word: str, run: Run, draws: int) -> Effort | None:
         return particles(n, d, widths, protocol.steps, draws)
     if isinstance(run.regime, GiantStep) and run.regime.samples < float("inf"):
         taken = run.regime.samples
-        each = [_CALL + (4.0 * taken * N * d + n * (2.0 * N * d + N**2)) / _FLOPS + 1e-8 * taken * d for N in widths]
+        seconds = [_CALL + (4.0 * taken * N * d + n * (2.0 * N * d + N**2)) / _FLOPS + 1e-8 * taken * d for N in widths]
         what = f"{_counted(len(widths) * draws, 'giant step')} on {taken:,.0f} samples"
     elif claim.fidelity == "exact":
-        each, descends = _exact(word, run, d, widths)
+        seconds, descends = _exact(word, run, d, widths)
         descents = f"{_counted(len(widths) * draws, 'descent')} of up to {_DESCENT:,} steps"
         what = descents if descends else f"{fits} of {word}"
     elif protocol is None:
-        each, what = [_CALL + n * (2.0 * N * d + N**2) / _SINGLE for N in widths], f"{fits} of {word} to {n:,} samples"
+        seconds = [_CALL + n * (2.0 * N * d + N**2) / _SINGLE for N in widths]
+        what = f"{fits} of {word} to {n:,} samples"
     else:
         n, lanes = getattr(protocol, "steps", 0) * getattr(protocol, "batch", 1), getattr(protocol, "step_sizes", (0,))
-        each = [n * (1e-6 + 6.0 * N * d * len(lanes) / _STREAM) for N in widths]
+        seconds = [n * (1e-6 + 6.0 * N * d * len(lanes) / _STREAM) for N in widths]
         what = f"{_counted(len(widths) * draws, 'training')} of {word} on {n:,} samples"
-    return Effort(draws * sum(each), what)
+    return Effort(draws * sum(seconds), what)
 
 
 def _exact(word: str, run: Run, d: float, widths: Sequence[float]) -> tuple[list[float], bool]:

@@ -19,7 +19,7 @@ from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.statement import stated
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
-from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, table
+from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, split, table
 from lazyscope.limits import declared
 from lazyscope.numerics.losses import LOSSES
 from lazyscope.problems import RidgeMonomial, SparseParity
@@ -162,24 +162,27 @@ def _problems(preset: ExpressivityPreset) -> dict[str, RidgeMonomial | SparsePar
     return some
 
 
-def work(preset: ExpressivityPreset) -> list[ExpressivityDraw]:
-    """Return one draw for each target, width and initialisation."""
+def _of(preset: ExpressivityPreset, problem: RidgeMonomial | SparseParity) -> list[ExpressivityDraw]:
     return [
         ExpressivityDraw(problem, m, preset.samples, number=number)
-        for problem in _problems(preset).values()
         for m in preset.widths
         for number in range(preset.draws)
     ]
+
+
+def work(preset: ExpressivityPreset) -> list[ExpressivityDraw]:
+    """Return one draw for each target, width and initialisation."""
+    return [draw for problem in _problems(preset).values() for draw in _of(preset, problem)]
 
 
 def data(preset: ExpressivityPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return errors and norms over (`target`, `width`), and f^Q of the widest network beside its target."""
     import xarray as xr
 
-    plan, names = work(preset), list(_problems(preset))
-    each = len(preset.widths) * preset.draws
-    parts = [assemble(plan[i * each : (i + 1) * each], rows[i * each : (i + 1) * each]) for i in range(len(names))]
-    whole = xr.concat(parts, "target", combine_attrs="drop_conflicts").assign_coords(target=names)
+    plans = {name: _of(preset, problem) for name, problem in _problems(preset).items()}
+    own = split(rows, list(plans.values()))
+    parts = [assemble(plan, part) for plan, part in zip(plans.values(), own, strict=True)]
+    whole = xr.concat(parts, "target", combine_attrs="drop_conflicts").assign_coords(target=list(plans))
     return {"errors": whole, "functions": _functions(preset)}
 
 

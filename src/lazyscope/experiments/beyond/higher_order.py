@@ -28,7 +28,7 @@ from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.statement import stated
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.drawing import against_declared
-from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, table
+from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, split, table
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS, PURPLE, scale_colour
 from lazyscope.training.taylor.model import TaylorModel, upto
@@ -223,10 +223,9 @@ def _of(preset: HigherOrderPreset, k: int) -> list[HigherOrderDraw]:
 
 def data(preset: HigherOrderPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return a panel for each order."""
-    each = len(preset.widths) * preset.draws
-    return {
-        f"order-{k}": assemble(_of(preset, k), rows[i * each : (i + 1) * each]) for i, k in enumerate(preset.orders)
-    }
+    plans = [_of(preset, k) for k in preset.orders]
+    own = split(rows, plans)
+    return {f"order-{plan[0].k}": assemble(plan, part) for plan, part in zip(plans, own, strict=True)}
 
 
 def plot(data: Panels) -> Figure:

@@ -68,9 +68,9 @@ class Setting:
         columns: dict[str, Any] = {}
         for name, (values, allowance) in predictions.items():
             dims = ("width", "ridge")[: allowance.ndim]
-            each = np.broadcast_to(values, (*allowance.shape, self.draws))
-            columns[f"{name}_predicted"] = (dims, each.mean(axis=-1))
-            columns[f"{name}_predicted_draws"] = ((*dims, "draw"), each.copy())
+            of_draws = np.broadcast_to(values, (*allowance.shape, self.draws))
+            columns[f"{name}_predicted"] = (dims, of_draws.mean(axis=-1))
+            columns[f"{name}_predicted_draws"] = ((*dims, "draw"), of_draws.copy())
             columns[f"{name}_allowance"] = (dims, allowance)
         return columns
 

@@ -77,7 +77,7 @@ def _series(panel: Panel, series: Series, rows: Rows) -> Dataset:
     widths, rho = panel.widths, line_at(panel.problem.d)
     values = {name: np.full(len(widths), np.nan) for name in AT_A_WIDTH}
     most = max((other.dots.draws for other in panel.series), default=0)
-    each = {name: np.full((len(widths), most), np.nan) for name in OF_EACH_DRAW}
+    of_draws = {name: np.full((len(widths), most), np.nan) for name in OF_EACH_DRAW}
     line, sources, traces = np.full(len(rho), np.nan), {}, {}
     with suppress(NoTheorem):
         sources["line"] = verbs.limit(panel.problem, series.regime, rho=rho)
@@ -96,14 +96,14 @@ def _series(panel: Panel, series: Series, rows: Rows) -> Dataset:
             if "trace" in dot:
                 traces[i] = dot
             drawn = np.atleast_1d(dot.risk_draws.values[0] if "risk_draws" in dot else dot.risk.values)
-            each["measured"][i, : drawn.size] = drawn
+            of_draws["measured"][i, : drawn.size] = drawn
             predicted = _predicted(panel, series, N, rows, float(values["step_size"][i]))
             if predicted is not None:
-                each["foretold"][i, : drawn.size] = predicted.risk
+                of_draws["foretold"][i, : drawn.size] = predicted.risk
                 for name, value in _agreement(drawn, predicted).items():
                     values[name][i] = value
     at_width: dict[str, Any] = {name: ("width", value) for name, value in values.items()}
-    at_width |= {name: (("width", "draw"), value) for name, value in each.items()}
+    at_width |= {name: (("width", "draw"), value) for name, value in of_draws.items()}
     cited = (key for source in sources.values() for key in source.attrs["citations"].split(","))
     return dataset(
         {"limit": ("rho", line), **at_width, **_traces(traces, widths)},
