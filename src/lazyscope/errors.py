@@ -41,8 +41,8 @@ class NoTheorem(LazyscopeError):
         (('exact', None), ('simulate', 'margin'))
         """
         advice = "".join(re.findall(r"\bUse [^.]*\.", str(self)))
-        found = re.findall(r'\b(limit|exact|simulate)\b(?: with method="(\w+)")?', advice)
-        return tuple((verb, method or None) for verb, method in found)
+        verbs = re.findall(r'\b(limit|exact|simulate)\b(?: with method="(\w+)")?', advice)
+        return tuple((verb, method or None) for verb, method in verbs)
 
     @classmethod
     def of(cls, theorem: str, hypothesis: str, got: object, instead: str) -> NoTheorem:

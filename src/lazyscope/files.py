@@ -51,20 +51,21 @@ def read_array(path: str | os.PathLike[str]) -> FloatArray:
     file = Path(path)
     readers = {".npy": _read_npy, ".csv": _read_csv}
     if file.suffix.lower() not in readers:
-        raise _unreadable(file, "end in .npy or .csv", file.name, "Save the array with numpy.save.")
+        raise unreadable(file, "end in .npy or .csv", file.name, "Save the array with numpy.save.")
     try:
         if not file.is_file():
             got = "a folder" if file.is_dir() else "something that is no file" if file.exists() else "no such file"
-            raise _unreadable(file, "be a file", got, "Check the path.")
+            raise unreadable(file, "be a file", got, "Check the path.")
         array = readers[file.suffix.lower()](file)
     except OSError as error:
-        raise _unreadable(file, "be readable", error.strerror or error, "Check its permissions.") from None
+        raise unreadable(file, "be readable", error.strerror or error, "Check its permissions.") from None
     if array.size == 0:
-        raise _unreadable(file, "hold at least one number", f"an array of shape {array.shape}")
+        raise unreadable(file, "hold at least one number", f"an array of shape {array.shape}")
     return array
 
 
-def _unreadable(file: Path, must: str, got: object, advice: str = "") -> UnreadableFile:
+def unreadable(file: Path, must: str, got: object, advice: str = "") -> UnreadableFile:
+    """Return the error for a file that must be or hold something else."""
     return UnreadableFile(" ".join(f"The file {file} must {must}. Got {got} instead. {advice}".split()))
 
 
@@ -74,9 +75,9 @@ def _read_npy(file: Path) -> FloatArray:
     try:
         mapped = np.lib.format.open_memmap(file, mode="r")
     except (ValueError, TypeError, OverflowError, EOFError) as error:  # all that a spoilt header has been seen to raise
-        raise _unreadable(file, must, _one_line(error), advice) from None
+        raise unreadable(file, must, _one_line(error), advice) from None
     if mapped.dtype.kind not in "biuf":
-        raise _unreadable(file, must, f"values of type {mapped.dtype}", advice)
+        raise unreadable(file, must, f"values of type {mapped.dtype}", advice)
     fits_in_memory(8.0 * mapped.size, f"The array in {file}", "Use a smaller array.")
     return np.array(mapped, dtype=np.float64)
 
@@ -90,7 +91,7 @@ def _read_csv(file: Path) -> FloatArray:
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise _unreadable(file, "be text in UTF-8", "other bytes", "Save binary arrays as .npy.") from None
+        raise unreadable(file, "be text in UTF-8", "other bytes", "Save binary arrays as .npy.") from None
     separator = ";" if ";" in text else "," if "," in text else None
     rows: list[list[float]] = []
     heading = True
@@ -102,11 +103,11 @@ def _read_csv(file: Path) -> FloatArray:
         except ValueError as error:
             if not heading:
                 advice = "Use a point for decimals, and commas, semicolons or blanks between numbers."
-                raise _unreadable(file, "hold numbers", f"line {number}: {_one_line(error)}", advice) from None
+                raise unreadable(file, "hold numbers", f"line {number}: {_one_line(error)}", advice) from None
         heading = False
         if len(rows) > 1 and len(rows[-1]) != len(rows[0]):
             got = f"{len(rows[0])} on the first row and {len(rows[-1])} on line {number}"
-            raise _unreadable(file, "have as many numbers on every row", got)
+            raise unreadable(file, "have as many numbers on every row", got)
     table = np.array(rows, dtype=np.float64)
     return table.ravel() if 1 in table.shape else table
 
@@ -256,7 +257,7 @@ def tidy(results: Iterable[xr.Dataset], d: int) -> list[dict[str, Any]]:
 
 
 def points(data: xr.Dataset) -> list[dict[str, Any]]:
-    """Return all numbers of any Dataset: variables over the same dimensions share their rows, a point each.
+    """Return all numbers of any Dataset: variables over the same dimensions share their rows, one for each point.
 
     >>> import xarray as xr
     >>> points(xr.Dataset({"risk": ("psi1", [0.5, 0.25])}, {"psi1": [1.0, 2.0]}))
@@ -319,7 +320,7 @@ def combined(results: Sequence[xr.Dataset]) -> xr.Dataset:
 
 
 def _grouped(results: Sequence[xr.Dataset], command: str) -> xr.DataTree:
-    """Return a group a regime: traces of training have dimensions that a fit has not."""
+    """Return one group for each regime: traces of training have dimensions that a fit does not have."""
     import xarray as xr
 
     groups = {result.attrs["label"]: result for result in results}

@@ -36,7 +36,7 @@ def report(done: int, total: int, what: str, share: float | None = None) -> None
 
 @contextmanager
 def within() -> Iterator[None]:
-    """Inside this block work is one step of something larger: what it reports is told in words, and not counted.
+    """Inside this block work is one step of something larger: what it reports is shown in words, and not counted.
 
     >>> with reporting(lambda done, total, what, share: print(f"{done}/{total} {what}")), within():
     ...     report(1, 2, "N = 45")

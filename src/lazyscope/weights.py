@@ -40,9 +40,12 @@ def covariance(problem: GaussianProblem, regime: Lazy) -> FloatArray:
     return Gamma / matrices.inner(Gamma, problem.covariance)
 
 
-def generator(seed: int, draw: int, width: int) -> np.random.Generator:
-    """Return the generator of the weights of one draw at one width: `exact` and `simulate` see the same weights."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(draw, width)))
+def generator(seed: int, *key: int) -> np.random.Generator:
+    """Return the random numbers of one purpose: equal for equal keys, independent for others.
+
+    Weights have the key (draw, width) everywhere, so that `exact` and `simulate` see the same weights.
+    """
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def draw(problem: GaussianProblem, regime: Lazy, width: int, rng: np.random.Generator) -> FloatArray:

@@ -121,9 +121,9 @@ class ZonalTangent:
 
 def _coefficients(table: FloatArray, weights: FloatArray, values: FloatArray) -> FloatArray:
     """Return E[F q_k], where it is more than rounding: an odd function has no even part."""
-    found = np.asarray(table @ (weights * values))
+    coefficients = np.asarray(table @ (weights * values))
     size = np.sqrt(np.sum(weights * values**2 * table[0]))
-    return np.where(np.abs(found) > _ROUNDING * size, found, 0.0)
+    return np.where(np.abs(coefficients) > _ROUNDING * size, coefficients, 0.0)
 
 
 def grouped_spectrum(

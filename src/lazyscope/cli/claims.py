@@ -28,11 +28,11 @@ def claims(key: str | None, fidelity: str | None, as_json: bool) -> None:
     A KEY is fidelity/problem/regime/title, or report/function/number for a statement that a function of its own
     measures, as --json prints it. Its beginning is enough; where several have it, they are listed.
     """
-    chosen = [one for one in _everything() if fidelity in (None, _kind(one))]
+    chosen = [entry for entry in _everything() if fidelity in (None, _kind(entry))]
     if key is not None:
         chosen = _named("lazyscope claims", key, chosen)
     if as_json:
-        click.echo(json.dumps([_record(one) for one in chosen]))
+        click.echo(json.dumps([_record(entry) for entry in chosen]))
     elif key is not None and len(chosen) == 1:
         _show(chosen[0])
     else:
@@ -52,8 +52,8 @@ def cite(keys: tuple[str, ...]) -> None:
         if registry.has_entry(key):
             chosen[key] = None
         else:
-            for one in _named("lazyscope cite", key, _everything()):
-                chosen |= dict.fromkeys(one.citations)
+            for entry in _named("lazyscope cite", key, _everything()):
+                chosen |= dict.fromkeys(entry.citations)
     click.echo(registry.bibtex(chosen))
 
 
@@ -74,42 +74,42 @@ def _everything() -> list[Claim | Statement]:
     return [*registry.claims(), *statements()]
 
 
-def _kind(one: Claim | Statement) -> str:
-    return one.fidelity if isinstance(one, Claim) else "report"
+def _kind(entry: Claim | Statement) -> str:
+    return entry.fidelity if isinstance(entry, Claim) else "report"
 
 
 def _named(command: str, key: str, known: Sequence[Claim | Statement]) -> list[Claim | Statement]:
-    """Return what has this key, or else all whose keys begin so."""
-    matches = [one for one in known if one.key.lower().startswith(key.lower())]
-    exactly = [one for one in matches if one.key.lower() == key.lower()]
+    """Return the entry with this key, or else all entries whose keys begin with it."""
+    matches = [entry for entry in known if entry.key.lower().startswith(key.lower())]
+    exactly = [entry for entry in matches if entry.key.lower() == key.lower()]
     if not key or not matches:
         advice = "`lazyscope claims` lists them."
         raise InvalidParameter.of(command, "KEY", "begin the key of a claim", f"{key!r}, which begins none", advice)
     return exactly or matches
 
 
-def _record(one: Claim | Statement) -> dict[str, Any]:
-    if isinstance(one, Statement):
-        at = {"function": one.function, "figure": one.figure}
-        about = {"title": one.says, "theorem": one.number, "citations": list(one.citations)}
-        return {"key": one.key, "fidelity": "report", **at, **about}
+def _record(entry: Claim | Statement) -> dict[str, Any]:
+    if isinstance(entry, Statement):
+        at = {"function": entry.function, "figure": entry.figure}
+        about = {"title": entry.says, "theorem": entry.number, "citations": list(entry.citations)}
+        return {"key": entry.key, "fidelity": "report", **at, **about}
     return {
-        "key": one.key,
-        "fidelity": one.fidelity,
-        "problem": one.problem.__name__,
-        "regime": one.regime.__name__,
-        "title": one.title,
-        "theorem": one.theorem,
-        "citations": list(one.citations),
-        "assumptions": list(one.assumptions),
-        "arguments": list(one.arguments),
-        "erratum": one.erratum,
-        "rate": one.rate,
+        "key": entry.key,
+        "fidelity": entry.fidelity,
+        "problem": entry.problem.__name__,
+        "regime": entry.regime.__name__,
+        "title": entry.title,
+        "theorem": entry.theorem,
+        "citations": list(entry.citations),
+        "assumptions": list(entry.assumptions),
+        "arguments": list(entry.arguments),
+        "erratum": entry.erratum,
+        "rate": entry.rate,
     }
 
 
 def _rate(claim: Claim) -> str:
-    """The declared distance of a limit to `exact`; an exact result has none to declare."""
+    """Return the declared distance of a limit to `exact`; other results declare none."""
     if claim.fidelity != "limit":
         return ""
     return "identical" if claim.rate is None else f"d^−{claim.rate:g}"
@@ -117,41 +117,41 @@ def _rate(claim: Claim) -> str:
 
 def _list(chosen: Sequence[Claim | Statement]) -> None:
     out = console()
-    computed = [one for one in chosen if isinstance(one, Claim)]
+    computed = [entry for entry in chosen if isinstance(entry, Claim)]
     if computed:
-        # names stand above each other: seven columns would leave a terminal a word a line
+        # three names share a column: with seven columns a terminal would show one word per line
         grid = table("fidelity\nproblem\nregime", "title\ntheorem", "assumptions", "rate", left=3)
         grid.show_lines = True
         for claim in computed:
             names = f"{claim.fidelity}\n{claim.problem.__name__}\n{claim.regime.__name__}"
             grid.add_row(names, f"{claim.title}\n{claim.theorem}", "\n".join(claim.assumptions), _rate(claim))
         out.print(grid)
-    measured = [one for one in chosen if isinstance(one, Statement)]
+    measured = [entry for entry in chosen if isinstance(entry, Statement)]
     if measured:
         grid = table("report", "theorem\nsource", "what it says", left=3)
         grid.show_lines = True
-        for one in measured:
-            grid.add_row(one.places.replace(", ", "\n"), f"{one.number}\n{', '.join(one.citations)}", one.says)
+        for entry in measured:
+            grid.add_row(entry.places.replace(", ", "\n"), f"{entry.number}\n{', '.join(entry.citations)}", entry.says)
         out.print(grid)
     if computed:
         out.print("rate: the declared distance of a limit to the exact value, up to a constant.", soft_wrap=True)
     out.print("lazyscope claims limit/QuadraticTarget/NeuralTangent shows one in full, with BibTeX.", soft_wrap=True)
 
 
-def _show(one: Claim | Statement) -> None:
-    if isinstance(one, Statement):
-        lines = {"key": one.key, "theorem": one.number, "says": one.says, "place": one.places}
+def _show(entry: Claim | Statement) -> None:
+    if isinstance(entry, Statement):
+        lines = {"key": entry.key, "theorem": entry.number, "says": entry.says, "place": entry.places}
     else:
         lines = {
-            "key": one.key,
-            "title": one.title,
-            "theorem": one.theorem,
-            "assumptions": ("\n" + " " * 13).join(one.assumptions),
-            "arguments": ", ".join(one.arguments),
-            "rate": _rate(one),
-            "erratum": one.erratum,
+            "key": entry.key,
+            "title": entry.title,
+            "theorem": entry.theorem,
+            "assumptions": ("\n" + " " * 13).join(entry.assumptions),
+            "arguments": ", ".join(entry.arguments),
+            "rate": _rate(entry),
+            "erratum": entry.erratum,
         }
     for name, text in lines.items():
         if text:
             click.echo(f"{name:<13}{text}")
-    click.echo("\n" + registry.bibtex(one.citations))
+    click.echo("\n" + registry.bibtex(entry.citations))

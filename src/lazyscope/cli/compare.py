@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _FEWER = "--samples, --draws or --width"
 _WITHIN = 3.0  # standard errors
-_LITTLE, _SMALL = 0.25, 0.02  # of the exact risk, and of that of the best constant: more is no agreement
+_LITTLE, _SMALL = 0.25, 0.02  # of the exact risk, and of that of the best constant: a larger difference is no agreement
 _COLUMNS = ("limit", "exact", "exact_stderr", "simulate", "simulate_stderr", "difference", "stderr", "finite_size", "z")
 
 
@@ -89,7 +89,7 @@ def _of_three(question: Question, wanted: output.Wanted, problem: SizedProblem, 
 
 
 def _in_two(problem: Problem, makers: Any) -> dict[str, Any]:
-    """Return the regimes that two fidelities serve; nobody has named the others."""
+    """Return the regimes that two fidelities serve, where the user has named none; a note says which are left out."""
     kept: dict[str, Any] = {}
     for word, maker in makers.items():
         try:
@@ -123,7 +123,7 @@ def _write(path: Path, result: xr.Dataset, command: str, problem: str) -> None:
 
 
 def _show(result: xr.Dataset, problem: str) -> None:
-    """Print the table, a section a regime, and a line on whether all agree."""
+    """Print the table, with a section for each regime, and a line that says whether all agree."""
     rows = _rows(result)
     grid = table("regime", "N", "N/d", "limit", "exact", "simulated", "simulated − exact", "finite size", "z", left=1)
     for i, row in enumerate(rows):
@@ -156,12 +156,12 @@ def _covered(row: dict[str, Any]) -> bool:
     >>> _covered({"exact": 0.5, "difference": 0.006, "stderr": 0.001, "finite_size": 0.01, "z": 0.0})
     False
     """
-    found = abs(row["difference"]) > max(_WITHIN * row["stderr"], _LITTLE * row["exact"], _SMALL)
-    return bool(found and row["z"] <= _WITHIN)
+    clear = abs(row["difference"]) > max(_WITHIN * row["stderr"], _LITTLE * row["exact"], _SMALL)
+    return bool(clear and row["z"] <= _WITHIN)
 
 
 def _verdict(rows: list[dict[str, Any]]) -> str:
-    """Count what agrees, what does not, and what is no test of it: a difference that short training may have made."""
+    """Count the rows that agree, and those whose difference proves nothing: short training may have made it."""
     compared = [row for row in rows if row["z"] is not None]
     if not compared:
         there = [name for name in ("limit", "exact", "simulate") if any(row[name] is not None for row in rows)]

@@ -44,6 +44,6 @@ def explore(port: int | None, host: str, no_browser: bool, export: Path | None, 
 
 
 def _say(line: str) -> None:
-    """Print the address for whoever reads the output, notes for people."""
+    """Print the address on stdout, and notes on stderr."""
     note = line.startswith("note: ")
     click.echo(f"lazyscope: {line}" if note else line, err=note)

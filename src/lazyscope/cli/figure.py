@@ -70,14 +70,16 @@ def figure(
             must = f"be left out: {name} has neither dots at widths to choose nor reference runs"
             raise InvalidParameter.of(_OWNER, option, must, "it")
     if width is not None and chosen.at_widths is not None:
-        size = chosen.at_widths(size, _widths(width))
+        from lazyscope.cli.asking import grammar
+
+        size = chosen.at_widths(size, grammar.parse(width, _OWNER, "--width").whole)
     _data_folder(chosen, folder)
     _folder(out, chosen.name, preset, force)
     _make(ctx, chosen, preset, size, out, workers, fresh)
 
 
 def _make(ctx: click.Context, chosen: Any, preset: str, size: Any, out: Path, workers: int | None, fresh: bool) -> None:
-    """Compute what an experiment asks for, write what it found, and tell its verdict."""
+    """Compute what an experiment asks for, write its results, and print its verdict."""
     from lazyscope.cli.terminal import console, progress_bar
     from lazyscope.experiments.frame import experiment, output, references
 
@@ -86,13 +88,13 @@ def _make(ctx: click.Context, chosen: Any, preset: str, size: Any, out: Path, wo
     known = references.shipped() if chosen.borrows and not fresh else ()
     try:
         with progress_bar() as say:
-            found = experiment.compute(stem, chosen, size, store, workers, references=known, tell=say)
+            findings = experiment.compute(stem, chosen, size, store, workers, references=known, tell=say)
     except KeyboardInterrupt:
         plan, _ = experiment.plan_of(stem, chosen.work(size))
         _interrupted(ctx, "" if plan is None else plan.name, store)
     about = {"figure": chosen.name, "preset": preset}
-    paths = output.write(chosen, found, out / stem, str(ctx.obj or _OWNER), about)
-    *lines, ending = chosen.verdict(found.panels)
+    paths = output.write(chosen, findings, out / stem, str(ctx.obj or _OWNER), about)
+    *lines, ending = chosen.verdict(findings.panels)
     for line in lines:
         console().print(line, soft_wrap=True, markup=False, highlight=False)
     colour = {True: "green", False: "red", None: None}[getattr(ending, "holds", None)]
@@ -102,17 +104,11 @@ def _make(ctx: click.Context, chosen: Any, preset: str, size: Any, out: Path, wo
 
 
 def _data_folder(chosen: Any, folder: Path | None) -> None:
-    """See that the data of a figure are there, for those that read any."""
+    """Check that the data are there, for a figure that reads any."""
     if chosen.locate is not None:
         chosen.locate(folder)
     elif folder is not None:
         raise InvalidParameter.of(_OWNER, "--folder", f"be left out: {chosen.name} reads no data", folder)
-
-
-def _widths(text: str) -> list[float]:
-    from lazyscope.cli.asking import grammar
-
-    return grammar.parse(text, _OWNER, "--width").whole
 
 
 def _stem(name: str, preset: str) -> str:

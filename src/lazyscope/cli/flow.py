@@ -127,7 +127,7 @@ def _with_steps(
 
 
 def _show(result: xr.Dataset) -> None:
-    """Print a line a time: the risk of each regime, and how many directions the network has learned."""
+    """Print one line for each time: the risk of each regime, and how many directions the network has learned."""
     out, names, d = console(), result.regime.values.tolist(), result.sizes.get("direction")
     stepped = names if "finite_step" in result else []
     grid = table("time", *names, *(f"{name}, finite steps" for name in stepped), *(["learned"] if d else []))

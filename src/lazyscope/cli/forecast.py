@@ -85,7 +85,7 @@ def _picture(found: TableForecast) -> Any:
 
 
 def _show(found: TableForecast) -> None:
-    """Print the shares, a line a number of rows, a column a width, and the advice."""
+    """Print the shares, with a line for each number of rows and a column for each width, and the advice."""
     from lazyscope.lenses.forecast.pictures import overall
 
     out, result = console(), found.dataset
@@ -106,7 +106,7 @@ def _show(found: TableForecast) -> None:
 
 
 def _grid(out: Any, result: xr.Dataset, shares: xr.Dataset, title: str) -> None:
-    """Print a line a number of rows; with more widths than fit beside one another, a line a width too."""
+    """Print one line for each number of rows; where the widths do not fit side by side, one for each width too."""
     widths = shares.width.values.tolist()
     best = ["best ridge"] if "best_ridge" in result else []
     beside = len(widths) * _CELL <= out.width - _OTHERS
@@ -124,9 +124,9 @@ def _grid(out: Any, result: xr.Dataset, shares: xr.Dataset, title: str) -> None:
     out.print(grid)
 
 
-def _cell(one: xr.Dataset) -> str:
-    mark = "*" if bool(one.extrapolated) else " "
-    return f"{_share(one.share)} ({_share(one.low)}–{_share(one.high)}){mark}"
+def _cell(cell: xr.Dataset) -> str:
+    mark = "*" if bool(cell.extrapolated) else " "
+    return f"{_share(cell.share)} ({_share(cell.low)}–{_share(cell.high)}){mark}"
 
 
 def _share(value: Any) -> str:

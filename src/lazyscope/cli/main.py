@@ -1,4 +1,4 @@
-"""`lazyscope`: the group of commands, and what becomes of their errors."""
+"""`lazyscope`: the group of commands, and how their errors are shown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import click
 from lazyscope import __version__
 from lazyscope.errors import LazyscopeError
 
-_COMMANDS = {  # the module that a command is in, imported when it is asked for, and what the command is
+_COMMANDS = {  # name: (module, imported when the command is used; short help)
     "bench": ("bench", "Performance as ratios against peers."),
     "claims": ("claims", "What is implemented, on which theorem."),
     "cite": ("claims", "BibTeX of what results stand on."),
@@ -38,7 +38,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 class Commands(click.Group):
-    """A group that prints a user's mistake as one line and leaves the traceback to the programmer's."""
+    """A group that prints a user's mistake as one line; a mistake in the code keeps its traceback."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands."""
@@ -99,7 +99,7 @@ class Commands(click.Group):
 
 
 def _noted(usual: Callable[..., None], message: Warning | str, category: type[Warning], *where: Any) -> None:
-    """Show what the package has to say to its user as a line; warnings of others as Python does."""
+    """Show a warning of this package as one line; warnings of other packages as Python does."""
     if category is UserWarning and Path(where[0]).is_relative_to(_PACKAGE):
         click.echo("lazyscope: note: " + " ".join(str(message).split()), err=True)
     else:

@@ -1,4 +1,4 @@
-"""What becomes of results: a table for people, JSON for machines, a file, a picture."""
+"""Where results go: a table for people, JSON for machines, a file, a picture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 DIGITS = {"limit": 5, "exact": 4, "simulate": 4}
 _ERRORS = {"risk": "stderr", "simulate": "stderr", "difference": "stderr"}
-_OWN = ("step", "degree", "neuron", "neuron_too", "index")  # axes that a table or a picture of risks has not
+_OWN = ("step", "degree", "neuron", "neuron_too", "index")  # axes that neither the table nor the picture of risks shows
 _REPORTED = ("residual", "iterations")  # what a solver reports: in the files, not in the table
 
 FORCE = "Replace files that exist; without it they are left alone, and the command refused."
@@ -118,7 +118,7 @@ def deliver(
 
 
 def emit_points(wanted: Wanted, result: xr.Dataset) -> None:
-    """Send a result where it is wanted."""
+    """Send one result over any dimensions, with the usual table and picture."""
 
     def picture() -> Figure:
         first = ("risk", "error", "margin")
@@ -140,7 +140,7 @@ def _shown(result: xr.Dataset) -> list[str]:
 
 
 def show_points(result: xr.Dataset) -> None:
-    """Print the problem, a line a point, and the theorem that it rests on."""
+    """Print the problem, one line for each point, and the theorem behind the numbers."""
     out, names = console(), _shown(result)
     heads = {"regime": "regime", "width": "N", "samples": "n", "psi1": "N/d", "psi2": "n/d", "ridge": "ridge"}
     heads |= {str(name): str(name) for name in result[names[0]].dims if str(name) not in heads}
@@ -174,10 +174,8 @@ def _number(value: float, stderr: float | None) -> str:
     """
     if value == float("inf"):
         return "∞"
-    digits = 5 if stderr is None else 4
-    if abs(value) >= 100:
-        return f"{value:.1f}" if stderr is None else f"{value:.1f} ± {stderr:.1f}"
-    return f"{value:.{digits}f}" if stderr is None else f"{value:.{digits}f} ± {stderr:.{digits}f}"
+    digits = 1 if abs(value) >= 100 else 5 if stderr is None else 4
+    return with_error(value, stderr, digits)
 
 
 def _warn(results: Sequence[xr.Dataset]) -> None:
@@ -204,7 +202,7 @@ def show(results: Sequence[xr.Dataset], problem: SizedProblem) -> None:
 
 
 def risk_table(results: Sequence[xr.Dataset], d: int) -> Table:
-    """Return N/d, N, and a column a regime; a floor stands on every line."""
+    """Return a table of N/d, N, and one column for each regime; a risk without a width is repeated on every line."""
     columns = {result.attrs["label"]: files.tidy([result], d) for result in results}
     digits = DIGITS[results[0].attrs["fidelity"]]
     longest = max(columns.values(), key=len)

@@ -31,7 +31,7 @@ def _deliver(name: str, options: dict[str, Any], compute: Callable[[], xr.Datase
 
     wanted = output.Wanted.of(f"lazyscope report {name}", options)
     with progress_bar():
-        found = compute()
+        computed = compute()
 
     def printed(result: xr.Dataset) -> None:
         grid, lines = show(result)
@@ -41,7 +41,7 @@ def _deliver(name: str, options: dict[str, Any], compute: Callable[[], xr.Datase
         for line in lines:
             out.print(line, soft_wrap=True)
 
-    output.deliver(wanted, found, None, printed)
+    output.deliver(wanted, computed, None, printed)
 
 
 # -- interpolation: how many neurons fit n random labels -------------------------------------------------------------
@@ -50,16 +50,14 @@ def _deliver(name: str, options: dict[str, Any], compute: Callable[[], xr.Datase
 def _interpolation(**options: Any) -> None:
     from lazyscope.experiments.wide.interpolation import interpolation
 
+    owner = "lazyscope report interpolation"
     kinds = [name.strip().upper() for name in options["regime"].split(",")]
     how = {name: options[name] for name in ("activation", "draws", "seed")} | {"kinds": kinds}
     if options["width"] is not None:
-        how["widths"] = grammar.parse(options["width"], "lazyscope report interpolation", "--width").whole
-
-    owner = "lazyscope report interpolation"
+        how["widths"] = grammar.parse(options["width"], owner, "--width").whole
     count = options["draws"] * len(how.get("widths", range(10))) * len(kinds)
     work = effort.steps(count, 200.0 * options["n"] ** 3, f"{count:,} fits of {options['n']:,} labels")
     work.check(owner, "--draws, --width or --n")
-
     _deliver("interpolation", options, lambda: interpolation(options["n"], options["d"], **how), _thresholds)
 
 
@@ -93,7 +91,7 @@ def _lazy_to_rich(**options: Any) -> None:
 
 
 def _training(owner: str, problem: Any, N: int, scales: list[float], options: dict[str, Any]) -> None:
-    """Say how long it will take, or refuse what nobody can mean."""
+    """Say how long the training will take, and refuse what would take more than a day."""
     from lazyscope.training.sgd.lazy_to_rich import length
 
     init = options["init"]

@@ -21,7 +21,7 @@ from lazyscope.sweep import Plan, Summary
 from lazyscope.sweep.collect import EXPORT_SUFFIXES
 
 _PATH = click.Path(path_type=Path)
-_MOST_FAILURES = 5  # that are told one by one
+_MOST_FAILURES = 5  # failures that are printed one by one
 
 
 @click.group()

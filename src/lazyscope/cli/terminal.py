@@ -52,7 +52,7 @@ def table(*columns: str, left: int = 0) -> Table:
 
 
 def with_error(value: float, stderr: float | None, digits: int) -> str:
-    """Return `value ± stderr`, without the second where there is none.
+    """Return `value ± stderr`, or `value` alone where there is no standard error.
 
     >>> with_error(0.3725, 0.0012, 4), with_error(0.5, None, 2)
     ('0.3725 ± 0.0012', '0.50')
@@ -76,7 +76,7 @@ def size(value: float | None) -> str:
 
 
 def _announce(say: Callable[[str], None]) -> None:
-    """Say once what the command has to say when its work begins."""
+    """Print the notes of the command once, when its work begins."""
     context = click.get_current_context(silent=True)
     notes = [] if context is None else context.meta.get(NOTES, [])
     while notes:
@@ -112,7 +112,7 @@ def _seconds() -> float:
 
 @contextmanager
 def _lines(every: float) -> Iterator[Say]:
-    """Tell every so many seconds how far the work has come, also while a long step reports nothing."""
+    """Print how far the work has come every so many seconds, also while a long step reports nothing."""
 
     def say(line: str) -> None:
         click.echo(line, err=True)
@@ -124,7 +124,7 @@ def _lines(every: float) -> Iterator[Say]:
         far.take(done, total, what, share)
 
     def tell() -> None:
-        with suppress(OSError):  # nobody reads any more: the work itself will notice, or does not care
+        with suppress(OSError):  # stderr is closed: the work goes on without lines of progress
             while not ended.wait(every):
                 say(far.line(time.monotonic() - began))
 
@@ -159,7 +159,7 @@ class _Far:
             self.reused = done
 
     def left(self, seconds: float) -> float | None:
-        """Return the seconds that are left after so many, None where nothing tells it.
+        """Return the seconds that are left after so many seconds of work, None where they are not known.
 
         Where the share of the work that is done is not known, the steps are taken to be of one length.
         """
@@ -204,7 +204,7 @@ def _bar() -> Iterator[Say]:
     far = _Far()
 
     class Left(ProgressColumn):
-        """The time that is left, told as the lines of progress tell it."""
+        """The time that is left, in the words of the lines of progress."""
 
         def render(self, task: Task) -> Text:
             missing = far.left(task.elapsed or 0.0)

@@ -1,4 +1,4 @@
-"""`lazyscope limit`, `exact` and `simulate`: one group a verb, one command a problem, all made from declarations."""
+"""`lazyscope limit`, `exact` and `simulate`: a group each, one command for each problem, made from declarations."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _run(question: Question, options: dict[str, Any]) -> None:
     effort.of(((word, run) for word, (run, _) in asked.items()), draws).check(owner, fewer)
     with progress_bar():
         results = [_best_ridge(runs[0])] if _optimal(options) else _compute(asked, draws, named, left_out)
-    for word, error in left_out.items():  # only now: a refusal is one line
+    for word, error in left_out.items():  # only after all checks: a refusal prints one line alone
         click.echo(f"lazyscope: note: {word} is left out. {error}", err=True)
     if columns and isinstance(problem, SizedProblem):
         name = "rho" if verb == "limit" else "width"

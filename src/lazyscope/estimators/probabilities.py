@@ -52,8 +52,8 @@ def temperature(scores: FloatArray, indices: Any, weights: FloatArray | None = N
         each = np.log(np.sum(np.exp(np.minimum(t * shifted, 700.0)), axis=1))
         return float(v @ each + np.logaddexp(0.0, t * typical) + np.logaddexp(0.0, -t * typical))
 
-    found = minimize_scalar(entropy, bounds=np.log(_RANGE), method="bounded", options={"xatol": 1e-4})
-    return float(np.exp(found.x))
+    minimum = minimize_scalar(entropy, bounds=np.log(_RANGE), method="bounded", options={"xatol": 1e-4})
+    return float(np.exp(minimum.x))
 
 
 def probabilities(scores: FloatArray, t: float) -> FloatArray:
@@ -92,7 +92,7 @@ def misplaced(K: FloatArray, Y: FloatArray, shift: float, constant: bool) -> NDA
         A -= means - means.mean()
     A.reshape(-1, order="F")[:: n + 1] += s
     factor, failed = dpotrf(A, lower=1, clean=1, overwrite_a=1)
-    if failed:  # so small a shift that rounding hides it: such a fit is taken for no good
+    if failed:  # rounding hides so small a shift: such a fit counts as wrong everywhere
         return np.ones(n, dtype=bool)
     root = dtrtri(factor, lower=1, overwrite_c=1)[0]
     left_over = s * (root.T @ (root @ Z))

@@ -16,6 +16,8 @@ class TargetsMixin(RegressorMixin, MultiOutputMixin):
     """A regressor that works on targets (n, k), and remembers whether they came as (n,)."""
 
     _one_target: bool
+    _mean: FloatArray
+    _spread: FloatArray
 
     def _checked(
         self, X: Any, y: Any, weight: Any, *, reset: bool = True, least: int = 1
@@ -28,6 +30,13 @@ class TargetsMixin(RegressorMixin, MultiOutputMixin):
         self._one_target = y.ndim == 1
         Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         return X, Y, sample_weights(weight, X, type(self).__name__)
+
+    def _scaled(self, Y: FloatArray, v: FloatArray | None) -> FloatArray:
+        """Return the targets less their mean, over their standard deviation; both are kept for predictions."""
+        self._mean = np.average(Y, axis=0, weights=v)
+        spread = np.sqrt(np.average((Y - self._mean) ** 2, axis=0, weights=v))
+        self._spread = np.where(spread > 0, spread, 1.0)
+        return (Y - self._mean) / self._spread
 
     def _shaped(self, values: FloatArray) -> FloatArray:
         """Drop the last dimension where targets had one only."""

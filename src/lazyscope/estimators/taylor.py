@@ -163,13 +163,14 @@ class _TaylorNet(NeuronsOnRows):
                     tried = [trained(rows, inputs(out, y), steps) for rows, out in splits]
                     steps = common_best(tried)
                     seen = [
-                        _mean_values(model, one.W, order, X[out]) for one, (_, out) in zip(tried, splits, strict=True)
+                        _mean_values(model, descent.W, order, X[out])
+                        for descent, (_, out) in zip(tried, splits, strict=True)
                     ]
                     scores.append(np.concatenate(seen))
                 results.append(trained(slice(None), None, steps))
-        self.displacements_ = np.stack([one.W for one in results])
-        length = max(len(one.curve) for one in results)
-        curves = [np.pad(one.curve, (0, length - len(one.curve)), mode="edge") for one in results]
+        self.displacements_ = np.stack([descent.W for descent in results])
+        length = max(len(descent.curve) for descent in results)
+        curves = [np.pad(descent.curve, (0, length - len(descent.curve)), mode="edge") for descent in results]
         self.loss_curve_ = np.mean(curves, axis=0)
         self.n_iter_, self.loss_ = length, float(self.loss_curve_[-1])
         return (np.concatenate([out for _, out in splits]), np.stack(scores, axis=1)) if splits else None
@@ -289,16 +290,12 @@ class TaylorNetRegressor(TargetsMixin, _TaylorNet):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the network and train; 4nmd flops a step of L-BFGS, 4·batch·m·d of noisy SGD."""
         X, Y, v = self._checked(X, y, sample_weight)
-        self._mean = np.average(Y, axis=0, weights=v)
-        spread = np.sqrt(np.average((Y - self._mean) ** 2, axis=0, weights=v))
-        self._spread = np.where(spread > 0, spread, 1.0)
-        self._train(X, (Y - self._mean) / self._spread, v, "square")
+        self._train(X, self._scaled(Y, v), v, "square")
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """Return f(x), (n,) or (n, k)."""
-        values = self._values(X)
-        return self._shaped(self._mean + self._spread * values)
+        return self._shaped(self._mean + self._spread * self._values(X))
 
 
 class TaylorNetClassifier(ProbabilityMixin, _TaylorNet):

@@ -93,10 +93,10 @@ def common_best(tried: Sequence[Descent]) -> int:
     >>> common_best([one]), common_best([one, two])
     (2, 3)
     """
-    made = min(len(one.validated) for one in tried)
+    made = min(len(descent.validated) for descent in tried)
     if made == 0:
-        return max(one.best for one in tried)
-    return int(np.argmin(np.mean([one.validated[:made] for one in tried], axis=0))) + 1
+        return max(descent.best for descent in tried)
+    return int(np.argmin(np.mean([descent.validated[:made] for descent in tried], axis=0))) + 1
 
 
 def descend(

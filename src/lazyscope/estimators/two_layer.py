@@ -89,19 +89,12 @@ class TwoLayerRegressor(TargetsMixin, BothLayers):
         self._continue(X, self._scaled(Y, v) if first else (Y - self._mean) / self._spread, v)
         return self
 
-    def _scaled(self, Y: FloatArray, v: FloatArray | None) -> FloatArray:
-        self._mean = np.average(Y, axis=0, weights=v)
-        spread = np.sqrt(np.average((Y - self._mean) ** 2, axis=0, weights=v))
-        self._spread = np.where(spread > 0, spread, 1.0)
-        return (Y - self._mean) / self._spread
-
     def _unit(self) -> float:
         return float(np.mean(self._spread**2))
 
     def predict(self, X: Any) -> FloatArray:
         """Return f(x), (n,) or (n, k)."""
-        values = self._values(X)
-        return self._shaped(self._mean + self._spread * values)
+        return self._shaped(self._mean + self._spread * self._values(X))
 
     @property
     def coef_(self) -> FloatArray:

@@ -38,12 +38,17 @@ def nonlinear_features(problem: Any, regime: Any) -> bool:
 
 def isotropic_features(problem: Any, regime: Any) -> bool:
     """Serve isotropic weights with nonlinear features σ(⟨w, x⟩)."""
-    return regime.weights is None and not getattr(regime, "surrogate", False)
+    return getattr(regime, "weights", None) is None and not getattr(regime, "surrogate", False)
 
 
 def weights_exist(problem: Any, regime: Any) -> bool:
     """Serve weights that can be drawn: the best ones for a function of a few directions all lie along them."""
     return not (isinstance(regime.weights, str) and isinstance(problem, MultiIndex))
+
+
+def differentiable_activation(problem: Any, regime: Any) -> bool:
+    """Serve σ with a derivative that is a function."""
+    return bool(regime.activation.has_derivative)
 
 
 def square_activation(problem: Any, regime: Any) -> bool:

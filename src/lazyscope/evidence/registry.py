@@ -133,7 +133,7 @@ def _asked(fidelity: Fidelity, pair: tuple[Problem, Regime] | None = None) -> It
 def claims(fidelity: Fidelity | None = None) -> tuple[Claim, ...]:
     """Return everything that is implemented, here and in other packages, with theorem, hypotheses and declared rate.
 
-    With a `fidelity`, only what has it.
+    With a `fidelity`, only claims of that fidelity.
 
     >>> {claim.regime.label for claim in claims() if claim.fidelity == "limit"} >= {"RF", "NT", "NN"}
     True

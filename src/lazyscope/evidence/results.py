@@ -88,7 +88,7 @@ LONG_NAMES = {
 
 
 def _over_draws(dims: tuple[str, ...], values: NDArray[Any]) -> tuple[tuple[str, ...], Any, Any]:
-    """Return the axes that are left, the mean over draws and its standard error, which is None from a single draw."""
+    """Return the axes that are left, the mean over draws and its standard error, which is None if there is one draw."""
     axis = dims.index("draw")
     draws = values.shape[axis]
     left = tuple(name for name in dims if name != "draw")

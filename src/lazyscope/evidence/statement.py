@@ -71,4 +71,4 @@ def statements() -> tuple[Statement, ...]:
     >>> [one.number for one in statements() if one.function == "landscape"]
     ['Lemma 1', 'Theorem 2', 'Corollary 3', 'Theorem 4']
     """
-    return tuple(one for name in _MODULES for one in importlib.import_module(name).STATEMENTS)
+    return tuple(statement for name in _MODULES for statement in importlib.import_module(name).STATEMENTS)

@@ -71,7 +71,7 @@ def _in_module(module: str) -> AnyExperiment | None:
 
 
 def _others() -> list[AnyExperiment]:
-    """Return the experiments of other packages; one that cannot be used is told of, and left out."""
+    """Return the experiments of other packages; a note names one that cannot be used, and it is left out."""
     from lazyscope.experiments.frame.experiment import Experiment
 
     experiments: list[AnyExperiment] = []

@@ -158,7 +158,7 @@ class Jobs:
             await self._spare()
 
     async def _spare(self) -> None:
-        """Start a worker for the next job unless one waits; who calls it holds a place."""
+        """Start a worker for the next job unless one waits; the caller holds a place for it."""
         if self.idle or self._sparing or self._closing:
             return
         self._sparing = True
@@ -244,7 +244,7 @@ class Jobs:
         return task
 
     async def _abandon(self, job: Job) -> None:
-        """Cancel a job that nobody has come to read."""
+        """Cancel a job whose events no client has asked for."""
         await asyncio.sleep(self.bounds.patience)
         if not job.readers:
             self.cancel(job)

@@ -25,7 +25,7 @@ _OURS = ("lazyscope.limits", "lazyscope.population", "lazyscope.training", "lazy
 
 
 def begun() -> asyncio.Future[None]:
-    """Begin in a thread that nobody waits for at the end of a server; return what is done when all is imported."""
+    """Begin in a daemon thread; return a future that is done when all is imported."""
     loop = asyncio.get_running_loop()
     loaded: asyncio.Future[None] = loop.create_future()
 

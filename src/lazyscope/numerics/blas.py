@@ -74,16 +74,16 @@ def lapack(name: str, *arguments: Any, info: bool = True) -> int:
     >>> lapack("dsterf", 2, w, beside), w  # eigenvalues of a tridiagonal matrix
     (0, array([1., 3.]))
     """
-    kept: list[Any] = [_argument(one) for one in (*arguments, *([0] if info else []))]
+    kept: list[Any] = [_argument(argument) for argument in (*arguments, *([0] if info else []))]
     call = _function(name, len(kept), "cython_lapack")
-    call(*(one.ctypes.data if isinstance(one, np.ndarray) else ctypes.byref(one) for one in kept))
+    call(*(argument.ctypes.data if isinstance(argument, np.ndarray) else ctypes.byref(argument) for argument in kept))
     return int(kept[-1].value) if info else 0
 
 
-def _argument(one: Any) -> Any:
-    if isinstance(one, np.ndarray):
-        return one
-    return ctypes.c_char(one) if isinstance(one, bytes) else ctypes.c_int(one)
+def _argument(argument: Any) -> Any:
+    if isinstance(argument, np.ndarray):
+        return argument
+    return ctypes.c_char(argument) if isinstance(argument, bytes) else ctypes.c_int(argument)
 
 
 @cache

@@ -23,7 +23,14 @@ from lazyscope import weights
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NotConverged
-from lazyscope.evidence.claim import Claim, Example, at_width, exponential_quantiles, three_levels
+from lazyscope.evidence.claim import (
+    Claim,
+    Example,
+    at_width,
+    differentiable_activation,
+    exponential_quantiles,
+    three_levels,
+)
 from lazyscope.evidence.results import best_of_draws
 from lazyscope.numerics import matrices
 from lazyscope.population.environment import Environment, environments, largest_cosine, project
@@ -42,7 +49,10 @@ _WINDOW = 100
 _GAIN = 1e-5
 _GRADIENT = 1e-5  # a step of length 1 gains less than _GAIN
 _RESTARTS = 5
-_LONG, _LONGEST = 120.0, 900.0  # seconds of a core: of these a user is told, after those a descent is refused
+_LONG, _LONGEST = (
+    120.0,
+    900.0,
+)  # seconds of a core: from the first on the user is warned, from the second on a descent is refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,7 +247,7 @@ def _claim(problem: type[GaussianProblem], example: Example) -> Claim:
         arguments=("width",),
         compute=at_width(risk),
         example=example,
-        covers=lambda problem, regime: regime.activation.has_derivative,
+        covers=differentiable_activation,
         reduce=best_of_draws,
     )
 

@@ -81,7 +81,7 @@ class Regime:
 
     A subclass has `words` that choose it on the command line and in sweep plans, each with the keywords that it fixes;
     `options` are its options there, and `from_options` makes it from their values. A word that is a `flag` may be given
-    as an option of its own, such as `--isotropic`. `refused` says why a fidelity has no result for it, and who has one.
+    as an option of its own, such as `--isotropic`. `refused` says why a fidelity has no result for it, and which has.
     """
 
     label: ClassVar[str]

@@ -116,7 +116,7 @@ def check_file(claim: Claim) -> None:
 def check_rate(claim: Claim) -> None:
     """Check a limit against `exact`, or `simulate` where d is open: equal, or approached at the declared rate."""
     if is_open(claim) and not claim.arguments:
-        return  # the limit is the only way to it
+        return  # nothing else computes it
     if "samples" in claim.arguments:
         _check_at_sizes(claim)
         return

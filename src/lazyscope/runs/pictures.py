@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from lazyscope.problems import SizedProblem
 
 # Okabe and Ito's colours, told apart by every common form of colour vision; a marker each for print in grey.
-_BLUE, _ORANGE, _GREEN, _RED, _PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
-_SKY, _GREY = "#56B4E9", "#777777"
+BLUE, ORANGE, GREEN, RED, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7"
+SKY, _GREY = "#56B4E9", "#777777"
 LOOKS: dict[str, dict[str, Any]] = {
-    "RF": {"color": _BLUE, "marker": "o"},
-    "RF, isotropic weights": {"color": _BLUE, "marker": "o"},
-    "RF, optimal weights": {"color": _ORANGE, "marker": "s"},
+    "RF": {"color": BLUE, "marker": "o"},
+    "RF, isotropic weights": {"color": BLUE, "marker": "o"},
+    "RF, optimal weights": {"color": ORANGE, "marker": "s"},
     # NT and NN coincide from N = d on: open triangles around full diamonds leave both to be seen
     "NT": {
-        "color": _GREEN,
+        "color": GREEN,
         "marker": "^",
         "markersize": 8.5,
         "markerfacecolor": "none",
-        "markeredgecolor": _GREEN,
+        "markeredgecolor": GREEN,
         "markeredgewidth": 1.3,
     },
-    "NN": {"color": _RED, "marker": "D", "markersize": 4.5},
-    "MF": {"color": _PURPLE, "marker": "v"},
-    "RF+NT": {"color": _SKY, "marker": "P"},
+    "NN": {"color": RED, "marker": "D", "markersize": 4.5},
+    "MF": {"color": PURPLE, "marker": "v"},
+    "RF+NT": {"color": SKY, "marker": "P"},
 }
 
 
@@ -67,6 +67,15 @@ def style() -> Iterator[None]:
 
     with as_file(files("lazyscope.runs") / "lazyscope.mplstyle") as path, mpl.rc_context(fname=path):
         yield
+
+
+@contextmanager
+def canvas(width: float | None = None, height: float | None = None) -> Iterator[Figure]:
+    """Give a figure to draw on in lazyscope's style: of this width and height in inches, or of the usual size."""
+    from matplotlib.figure import Figure
+
+    with style():
+        yield Figure(figsize=None if width is None or height is None else (width, height))
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -101,12 +110,9 @@ def check_times(times: Any) -> None:
 
 
 def curves(results: Sequence[xr.Dataset], problem: SizedProblem, *, geometric: bool = False) -> Figure:
-    """Draw what `limit` (lines) or `exact` (dots with their standard errors) returned, a colour a regime."""
-    from matplotlib.figure import Figure
-
+    """Draw what `limit` (lines) or `exact` (dots with their standard errors) returned, each regime in its colour."""
     check_ratios(ratio for result in results if result.sizes for ratio in np.atleast_1d(result.rho.values).tolist())
-    with style():
-        figure = Figure()
+    with canvas() as figure:
         axes = figure.add_subplot()
         for result in results:
             _curve(axes, result, problem.d)
@@ -125,7 +131,6 @@ def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
     Limits are lines, simulations dots with their standard errors; `compare` has both in one colour. The vertical axis
     is logarithmic where the first spans more than a decade, as a risk does at its peak.
     """
-    from matplotlib.figure import Figure
     from matplotlib.ticker import StrMethodFormatter
 
     check_axes({str(name): at for name, at in result.indexes.items()})
@@ -136,8 +141,7 @@ def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
     lines = result.isel(dict.fromkeys(others[1:], 0)).isel({along: np.isfinite(result[along].values)})
     lines = lines.squeeze([name for name in lines.dims if lines.sizes[name] == 1 and name != along])
     x = lines[along].values
-    with style():
-        figure = Figure()
+    with canvas() as figure:
         axes = figure.add_subplot()
         if others:
             values = lines[others[0]].values
@@ -146,7 +150,7 @@ def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
                 label = value if isinstance(value, str) else f"{_SHORT.get(others[0], others[0])} = {value:.4g}"
                 _series(axes, lines.isel({others[0]: i}), along, shown[0], label, scale_colour(i / (len(values) - 1)))
         else:
-            for name, colour in zip(shown, cycle((_BLUE, _ORANGE, _GREEN, _RED)), strict=False):
+            for name, colour in zip(shown, cycle((BLUE, ORANGE, GREEN, RED)), strict=False):
                 _series(axes, lines, along, name, name, colour)
         first = lines[shown[0]].values
         first = first[np.isfinite(first) & (first > 0)]
@@ -163,14 +167,12 @@ def grid(result: xr.Dataset, shown: Sequence[str]) -> Figure:
 
 
 def against_time(result: xr.Dataset) -> Figure:
-    """Draw risks along training: gradient flow as lines, a colour a regime, and finite steps dashed, if there."""
-    from matplotlib.figure import Figure
+    """Draw risks along training: gradient flow as lines, one colour for each regime, and finite steps dashed."""
     from matplotlib.ticker import StrMethodFormatter
 
     check_times(result.time.values)
     later = result.isel(time=result.time.values > 0.0)
-    with style():
-        figure = Figure()
+    with canvas() as figure:
         axes = figure.add_subplot()
         for label in later.regime.values.tolist():
             at = later.sel(regime=label)
@@ -193,18 +195,18 @@ def _count(values: Any) -> int:
     return int(np.count_nonzero(np.isfinite(array))) if array.dtype.kind in "iuf" else len(array)
 
 
-def _series(axes: Axes, one: xr.Dataset, along: str, name: str, label: str, colour: Any) -> None:
+def _series(axes: Axes, data: xr.Dataset, along: str, name: str, label: str, colour: Any) -> None:
     """Draw one variable: a line for a limit, dots for a simulation, both where they are compared."""
-    x = one[along].values
-    fidelity = one.attrs["fidelity"]
+    x = data[along].values
+    fidelity = data.attrs["fidelity"]
     if fidelity != "simulate":
-        axes.plot(x, np.ma.masked_invalid(one[name].values), label=label, color=colour)
+        axes.plot(x, np.ma.masked_invalid(data[name].values), label=label, color=colour)
     if fidelity != "limit":
         dots = "simulate" if fidelity == "compare" else name
         error = "stderr" if dots in ("risk", "simulate") else f"{dots}_stderr"
-        stderr = one[error].values if error in one else None
+        stderr = data[error].values if error in data else None
         joined = {"linestyle": ""} if fidelity == "compare" else {"linestyle": ":", "linewidth": 0.8, "label": label}
-        axes.errorbar(x, np.ma.masked_invalid(one[dots].values), stderr, marker="o", color=colour, **joined)
+        axes.errorbar(x, np.ma.masked_invalid(data[dots].values), stderr, marker="o", color=colour, **joined)
 
 
 def scale_colour(fraction: float) -> tuple[float, float, float, float]:

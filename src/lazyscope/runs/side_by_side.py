@@ -199,7 +199,7 @@ def _refuse_other_weights(problem: Problem, regime: Regime) -> None:
 
 
 def check_two(problem: Problem, regime: Regime) -> None:
-    """Refuse a pair of which one fidelity alone is known: there is nothing to set beside it.
+    """Refuse a pair that only one fidelity serves: there is nothing to compare it with.
 
     >>> import lazyscope as ls
     >>> check_two(ls.MultiIndex(6, "he3"), ls.Trained("erf"))
@@ -247,10 +247,10 @@ def _against_limit(problem: Problem, regime: Regime, widths: NDArray[np.int64], 
         "z": as_normal(np.abs(difference), stderr, int(sizes["draws"])),
     }
     cited = (key for result in (limit, simulated) for key in result.attrs["citations"].split(","))
-    found = simulated[["risk"]].assign({name: (simulated.risk.dims, value) for name, value in values.items()})
-    found["difference"].attrs["long_name"] = "simulated risk minus its limit"
-    found["z"].attrs["long_name"] = "difference in standard errors"
-    return found.drop_vars("risk").assign_attrs(
+    columns = simulated[["risk"]].assign({name: (simulated.risk.dims, value) for name, value in values.items()})
+    columns["difference"].attrs["long_name"] = "simulated risk minus its limit"
+    columns["z"].attrs["long_name"] = "difference in standard errors"
+    return columns.drop_vars("risk").assign_attrs(
         limit=limit.attrs["theorem"], simulate=simulated.attrs["theorem"], citations=",".join(dict.fromkeys(cited))
     )
 

@@ -29,7 +29,7 @@ EXPORT_SUFFIXES = (".csv", ".nc")
 
 @dataclass(frozen=True, eq=False)
 class _Collected:
-    """The results of a plan, a Dataset a group, with the dimension of each group's problem; what had to be left out."""
+    """The results of a plan: a Dataset for each group, the dimension of its problem, and what had to be left out."""
 
     plan: Plan
     versions: list[str]

@@ -1,4 +1,4 @@
-"""One driver a store: a lock that the kernel takes back when its holder dies, however it dies."""
+"""One driver for each store: a lock that the kernel takes back when its holder dies, however it dies."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def alone(store: Path) -> Iterator[None]:
 
 
 def holder(store: Path) -> str | None:
-    """Return who is driving a store, None if nobody is."""
+    """Return which process is driving a store, None if there is none."""
     path = _lock_file(store)
     try:
         descriptor = os.open(path, os.O_RDONLY)

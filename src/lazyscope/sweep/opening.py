@@ -1,4 +1,4 @@
-"""What stands before a store is opened: is the file ours, can SQLite use it, and what is said where it cannot.
+"""Checks before a store is opened: whether the file is ours and SQLite can use it, and the errors where not.
 
 A store is known by the first hundred bytes of its file, which SQLite calls the header. They are the same whether the
 file is at rest, has a log beside it, or was left in the middle of a checkpoint; and to read them changes nothing.
@@ -117,7 +117,7 @@ def check_new(file: Path) -> None:
 
 
 def damaged(file: Path, what: str) -> UnreadableFile:
-    """Return what is said of a store that is not whole."""
+    """Return the error for a store that is not whole."""
     return UnreadableFile(
         f"The store {file} must be whole. Got a damaged file instead ({what}). Restore it from a copy, or run again "
         "with another store."
@@ -126,13 +126,15 @@ def damaged(file: Path, what: str) -> UnreadableFile:
 
 @contextmanager
 def told(file: Path) -> Iterator[None]:
-    """Say in one line what SQLite has against the file, and what that means for what is in it."""
+    """Return in one line what SQLite finds wrong with the file, and what that means for the results in it."""
     try:
         yield
     except UnicodeDecodeError as error:  # SQLite names what is spoilt in a message that is no text itself
         raise damaged(file, "a name in it is no text") from error
     except sqlite3.DatabaseError as error:
-        if not isinstance(error, sqlite3.OperationalError) or _code(error) is None:  # None: text that is none
+        if (
+            not isinstance(error, sqlite3.OperationalError) or _code(error) is None
+        ):  # None: a text that cannot be decoded
             raise damaged(file, " ".join(str(error).split())) from error
         full = _code(error) == sqlite3.SQLITE_FULL or shutil.disk_usage(file.parent).free < _NO_ROOM
         why = "the disk is full" if full else str(error)  # locked, read-only, no longer there

@@ -23,7 +23,7 @@ NUMERICS: dict[str, str] = {"exact": "1", "simulate": "1"}
 """The version of the numbers, by fidelity: part of every fingerprint. Bump it in the commit that changes a result,
 be it in the last digit; stored results of the old version are then kept, and never mixed with new ones."""
 
-_MOST = 1_000_000  # tasks of a grid: more were never meant
+_MOST = 1_000_000  # tasks of a grid: more must be a mistake
 _NAME = re.compile(r"\w[\w .+-]{0,99}")
 
 
@@ -86,7 +86,7 @@ class Plan:
         method: str | None = None,
         protocol: TrainingProtocol | None = None,
     ) -> Plan:
-        """Return the plan of every combination; one that no verb serves is refused now, not in the middle of the night.
+        """Return the plan of every combination; one that no verb serves is refused now, before anything is computed.
 
         Each combination takes what its claim knows of the sizes: random features are fitted to `samples`; SGD follows
         `protocol` or, without one, the paper's on `samples`.

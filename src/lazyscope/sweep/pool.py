@@ -21,14 +21,14 @@ from lazyscope.sweep.worker import compute, threads_given_back
 
 Outcomes = Generator[Outcome, None, None]
 Pool = Callable[[Sequence[Task]], Outcomes]
-"""Computes tasks, and yields what becomes of each as soon as it is known; to close it early stops the work."""
+"""Computes tasks, and yields the outcome of each as soon as it is known; to close it early stops the work."""
 
 _CONNECT = 5.0  # seconds to wait for a cluster to answer
 _ADDRESS = re.compile(r"((tcp|tls)://)?[^\s/]+:\d{1,5}")
 
 
 class WorkersLost(Exception):
-    """Workers died at work; what they had not delivered is to be done again. Told to the driver, never to a user."""
+    """Workers died at work; what they had not delivered is to be done again. Only the driver sees it."""
 
 
 def check(workers: int | None, backend: str, address: str | None) -> None:

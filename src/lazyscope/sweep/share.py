@@ -70,7 +70,7 @@ class Share:
             if alike is None:
                 seconds = fallback.get(fidelity, self._seconds / self._count)
             else:
-                nearest, mean = min(alike, key=lambda one: abs(log(size / one[0])))
+                nearest, mean = min(alike, key=lambda pair: abs(log(size / pair[0])))
                 seconds = mean * sqrt(size / nearest)
             expected[fidelity, words, size] = seconds
         return expected

@@ -45,7 +45,7 @@ CREATE TABLE failures (task TEXT PRIMARY KEY REFERENCES tasks, message TEXT NOT 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What became of a task: a row of results, or the message of the error that it ended with."""
+    """The outcome of a task: a row of results, or the message of the error that it ended with."""
 
     key: str
     row: Row | None
@@ -214,7 +214,7 @@ class Store:
             if outcome.row is None:
                 self._db.execute("INSERT INTO failures VALUES (?, ?, ?)", (outcome.key, outcome.failure, now))
                 return
-            text = canonical({name: _as_written(array) for name, array in outcome.row.items()})
+            text = canonical({name: as_written(array) for name, array in outcome.row.items()})
             values = (outcome.key, text, digest(text), outcome.seconds, outcome.versions, now)
             self._db.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?)", values)
 
@@ -229,7 +229,7 @@ class Store:
         for key, text, known in self._db.execute("SELECT task, result, digest FROM results NOT INDEXED"):
             if key in rows:
                 self._verify(text, known, "the result of task", key)
-                rows[key] = {name: _as_array(value) for name, value in json.loads(text).items()}
+                rows[key] = {name: as_array(value) for name, value in json.loads(text).items()}
         return {key: row for key, row in rows.items() if row is not None}
 
     def failures(self, plan: str) -> dict[str, str]:
@@ -298,12 +298,13 @@ def _array_row(item: tuple[str, Array]) -> tuple[str, str, str, bytes]:
     return name, plain.dtype.str, json.dumps(plain.shape), plain.tobytes()
 
 
-def _as_written(array: Array) -> dict[str, Any]:
-    """Write an array by the shortest digits that give its very bits back; ∞ as in every other file of lazyscope."""
+def as_written(array: Array) -> dict[str, Any]:
+    """Write an array by the shortest digits that give back the same bits; ∞ as in every other file of lazyscope."""
     return {"dtype": array.dtype.name, "shape": list(array.shape), "values": jsonable(array.ravel())}
 
 
-def _as_array(written: Mapping[str, Any]) -> Array:
+def as_array(written: Mapping[str, Any]) -> Array:
+    """Read what `as_written` wrote."""
     dtype = np.dtype(written["dtype"])
     number: Callable[[Any], Any] = float if dtype.kind == "f" else dtype.type
     return np.array([number(value) for value in written["values"]], dtype=dtype).reshape(written["shape"])
@@ -336,6 +337,6 @@ def _shown(value: Any) -> str:
     return str(value[0]) if isinstance(value, list) else str(value)
 
 
-def _listed(values: Iterable[str], most: int = 8) -> str:
+def _listed(values: Iterable[str]) -> str:
     shown = list(values)
-    return ", ".join(shown[:most]) + (", …" if len(shown) > most else "")
+    return ", ".join(shown[:8]) + (", …" if len(shown) > 8 else "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
@@ -59,13 +59,10 @@ def _(problem: GaussianProblem, d: int, rng: np.random.Generator) -> Source:
         raise NoTheorem.of("Particle descent on the mixture", needs, "another Σ", "Use another regime.")
     law = law_of(problem)
 
-    def drawn(n: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
-        return draw(law, n, rng)
+    def risk(wanted: FloatArray, f: FloatArray) -> float:
+        return float(np.mean((f - wanted) ** 2)) / law.energy
 
-    def fresh(n: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
-        return draw_test(law, n, rng)
-
-    return Source(law.d, drawn, fresh, lambda wanted, f: float(np.mean((f - wanted) ** 2)) / law.energy)
+    return Source(law.d, partial(draw, law), partial(draw_test, law), risk)
 
 
 @source_of.register

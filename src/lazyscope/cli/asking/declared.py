@@ -29,7 +29,7 @@ from lazyscope.runs.side_by_side import comparable
 Verb = Literal["limit", "exact", "simulate", "compare"]
 Spelling = Callable[[str], str]
 _MULTIPLE = re.compile(r"(\d*)d(?:/(\d+))?")
-_LEAST_RATIO = 0.05  # of N/d, where there is a neuron so small
+_LEAST_RATIO = 0.05  # the smallest N/d by default, or one neuron
 
 
 def flag(name: str) -> str:
@@ -73,7 +73,7 @@ class Question:
 
     @property
     def default_method(self) -> str | None:
-        """The method that is meant where none is named: none, where a regime that has some also does without."""
+        """The method when the user names none: the first, or None where a regime also has a claim without a method."""
         without = {claim.regime for claim in self.claims if claim.method is None}
         return None if any(claim.method and claim.regime in without for claim in self.claims) else self.methods[0]
 
@@ -85,7 +85,7 @@ class Question:
 
     @property
     def default_regimes(self) -> list[str]:
-        """The words of the regimes that are meant where none is named."""
+        """The words of the regimes that a command serves when the user names none."""
         usual = self.kind.usual.get("regime")
         return list(self.regimes) if usual is None else [word for word in usual.split(",") if word in self.regimes]
 
@@ -113,7 +113,7 @@ class Question:
         return found
 
     def method_of(self, regime: type[Regime], asked: str | None) -> str | None:
-        """Return the method to look for: none where the claims of a regime have none."""
+        """Return the method to look for: None where no claim of the regime has a method."""
         some = [claim.method for claim in self.claims if issubclass(regime, claim.regime)]
         return asked if any(method is not None for method in some) else None
 
@@ -292,7 +292,7 @@ def _all_regimes(kind: type[Problem]) -> dict[str, type[Regime]]:
 
 
 def regimes_of(question: Question, words: Sequence[str], options: Mapping[str, Any]) -> dict[str, Callable[[], Regime]]:
-    """Return how to make each regime; what they share is checked here, what is its own when it is made."""
+    """Return how to make each regime; shared options are checked here, its own options when it is made."""
     given = {
         name: read(question.owner, option, flag(name), options.get(name))
         for name, (option, _) in question.regime_options.items()
@@ -311,7 +311,7 @@ def _maker(regime: type[Regime], word: str, given: Mapping[str, Any]) -> Callabl
 def protocol_of(
     owner: str, claim: Claim, problem: Problem, regime: Regime, options: Mapping[str, Any]
 ) -> TrainingProtocol | None:
-    """Return the usual protocol of a pair with what was changed, or None where nothing was."""
+    """Return the usual protocol of a pair with the changes that were asked for, or None where there are none."""
     if claim.protocol is None:
         return None
     given = {
@@ -323,7 +323,7 @@ def protocol_of(
 
 
 def usual_size(kind: type[Problem], name: str, d: int) -> str:
-    """Return the sizes that are meant where none are given, in the grammar of the command line.
+    """Return the default sizes, in the grammar of the command line.
 
     >>> from lazyscope.problems import LinearTarget, QuadraticTarget
     >>> usual_size(LinearTarget, "samples", 20), usual_size(QuadraticTarget, "width", 9)
@@ -344,7 +344,7 @@ def axis(owner: str, kind: type[Problem], name: str, text: str | None, d: int) -
 
 
 def sizes_of(question: Question, claim: Claim, problem: Problem, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the sizes that a claim takes: N/d and N as sequences, others as a number if a single one was written."""
+    """Return the sizes that a claim takes: N/d and N as sequences, others as a number if one value was written."""
     d = problem.d if isinstance(problem, SizedProblem) else int(options.get("d") or 1)
     sizes: dict[str, Any] = {}
     for name in claim.arguments:

@@ -1,8 +1,8 @@
-"""How long a command will take, roughly: told where it is long, and refused where nobody can mean it.
+"""A rough estimate of how long a command will take: announced where it is long, refused beyond a day.
 
 The rates are those of one core of a usual machine, and the counts of operations leave small terms out: what is said is
-right within a factor of a few. A command keeps nothing until its end, so that what takes more than a day belongs into
-a sweep, which does.
+right within a factor of a few. A command keeps nothing until its end: work of more than a day belongs into a sweep,
+which keeps every result.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lazyscope.evidence.run import Run
 from lazyscope.protocols import ParticleDescent
 from lazyscope.regimes import GiantStep
 
-NOTES = "lazyscope.cli.effort"  # where a command keeps what it says when its work begins
-_LONG = 20.0  # seconds: from here on the time is told
+NOTES = "lazyscope.cli.effort"  # the key under which a command keeps the notes that it prints when its work begins
+_LONG = 20.0  # seconds: from here on the expected time is announced
 _MOST = 86_400.0  # seconds: from here on the command is refused
 _FLOPS = 4e9  # operations a second of a matrix product
 _SINGLE = 2e10  # and in float32, of particles and of fits
@@ -38,7 +38,7 @@ class Effort:
     def check(self, owner: str, fewer: str) -> None:
         """Refuse what would take more than a day; `fewer` names the options that make it less.
 
-        How long what is long will take is said by `progress_bar`, when the work begins: all arguments are right then.
+        Where it takes long, `progress_bar` says how long when the work begins: all arguments have been checked by then.
         """
         if not self.seconds <= _MOST:
             raise TooLarge(
@@ -72,19 +72,14 @@ def _counted(count: float, noun: str) -> str:
     return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
 
-def _positive(values: Iterable[float]) -> list[float]:
-    """Return the positive, finite values; the verb itself refuses the others."""
-    return [value for value in values if 0 < value < float("inf")]
-
-
 def particles(n: float, d: float, widths: Sequence[float], steps: float, draws: float) -> Effort:
     """Descents of particles: two products of n × d and d × N a step."""
-    sizes = _positive(widths)
-    each = [_CALL + 4.0 * n * d * N / _SINGLE for N in sizes]
+    sizes = [N for N in widths if 0 < N < float("inf")]  # the verb itself refuses the others
+    seconds = [_CALL + 4.0 * n * d * N / _SINGLE for N in sizes]
     what = (
         f"{_counted(len(sizes) * draws, 'descent')} of {steps:,} steps with up to {max(sizes, default=0):g} particles"
     )
-    return Effort(draws * steps * sum(each), what)
+    return Effort(draws * steps * sum(seconds), what)
 
 
 def of(runs: Iterable[tuple[str, Run]], draws: int) -> Effort:
@@ -100,26 +95,27 @@ def _of_run(word: str, run: Run, draws: int) -> Effort | None:
     try:
         run = run.settled()
     except LazyscopeError:
-        return None  # refused when it is computed, unless another regime has more to say
+        return None  # it will be refused when it is computed
     d, n, fits = float(run.d), int(run.sizes.get("samples", (0,))[0]), _counted(len(widths) * draws, "fit")
     protocol: Any = run.protocol or (claim.protocol and claim.protocol.paper(run.problem, run.regime))
     if isinstance(protocol, ParticleDescent):
         return particles(n, d, widths, protocol.steps, draws)
     if isinstance(run.regime, GiantStep) and run.regime.samples < float("inf"):
         taken = run.regime.samples
-        each = [_CALL + (4.0 * taken * N * d + n * (2.0 * N * d + N**2)) / _FLOPS + 1e-8 * taken * d for N in widths]
+        seconds = [_CALL + (4.0 * taken * N * d + n * (2.0 * N * d + N**2)) / _FLOPS + 1e-8 * taken * d for N in widths]
         what = f"{_counted(len(widths) * draws, 'giant step')} on {taken:,.0f} samples"
     elif claim.fidelity == "exact":
-        each, descends = _exact(word, run, d, widths)
+        seconds, descends = _exact(word, run, d, widths)
         descents = f"{_counted(len(widths) * draws, 'descent')} of up to {_DESCENT:,} steps"
         what = descents if descends else f"{fits} of {word}"
     elif protocol is None:
-        each, what = [_CALL + n * (2.0 * N * d + N**2) / _SINGLE for N in widths], f"{fits} of {word} to {n:,} samples"
+        seconds = [_CALL + n * (2.0 * N * d + N**2) / _SINGLE for N in widths]
+        what = f"{fits} of {word} to {n:,} samples"
     else:
         n, lanes = getattr(protocol, "steps", 0) * getattr(protocol, "batch", 1), getattr(protocol, "step_sizes", (0,))
-        each = [n * (1e-6 + 6.0 * N * d * len(lanes) / _STREAM) for N in widths]
+        seconds = [n * (1e-6 + 6.0 * N * d * len(lanes) / _STREAM) for N in widths]
         what = f"{_counted(len(widths) * draws, 'training')} of {word} on {n:,} samples"
-    return Effort(draws * sum(each), what)
+    return Effort(draws * sum(seconds), what)
 
 
 def _exact(word: str, run: Run, d: float, widths: Sequence[float]) -> tuple[list[float], bool]:
@@ -132,5 +128,5 @@ def _exact(word: str, run: Run, d: float, widths: Sequence[float]) -> tuple[list
 
 
 def steps(count: float, flops: float, what: str) -> Effort:
-    """So many steps of so many operations each."""
+    """Return the work of `count` steps of `flops` operations each."""
     return Effort(count * (_CALL + flops / _FLOPS), what)

@@ -70,7 +70,7 @@ def read_plan(path: Path) -> Plan:
 
 
 def _check_taken(owner: str, table: dict[str, Any], runs: Sequence[Run]) -> None:
-    """Refuse a key that nothing in its grid takes, above the grids one that nothing in any of them takes."""
+    """Refuse a key that nothing in its grid takes; a key above the grids must be taken by some grid."""
     takes = {*_NEEDED, "draws", "seed"}
     for claim, kind in {run.claim.key: (run.claim, type(run.problem)) for run in runs}.values():
         takes |= {*claim.arguments, *(option.name for option in (*kind.options, *claim.regime.options))}
@@ -177,7 +177,9 @@ class _Grid:
                 must = f"go with the regime {' or '.join(dict.fromkeys(having))}"
                 raise self._wrong(key, must, ", ".join(names), "Leave it out.")
         for kind in {claim.protocol for question in self.known.values() for claim in question.claims} - {None}:
-            list(self._variants(kind))  # refused here, whether or not a regime of this grid is trained so
+            list(
+                self._variants(kind)
+            )  # wrong values are refused here, even if no regime of this grid uses the protocol
         return asked
 
     def _problems(self, question: Question) -> Iterator[Problem]:
@@ -230,7 +232,7 @@ class _Grid:
         return [{}] if claim is None or claim.protocol is None else list(self._variants(claim.protocol))
 
     def _variants(self, kind: Any) -> Iterator[dict[str, Any]]:
-        """Yield the changes of each variant of a protocol: one a value of a list, unless the field is itself a list."""
+        """Yield the changes of each variant of a protocol: one for each value of a list, unless the field is a list."""
         table = self.table.get(kind.word, {})
         if not isinstance(table, dict):
             raise self._wrong(kind.word, f"be a table, [{kind.word}]", repr(table)[:60])

@@ -1,4 +1,4 @@
-"""Options that nothing takes: who writes one means something by it, so that it is refused and never ignored."""
+"""Options that nothing takes: whoever writes one expects an effect, so it is refused and never ignored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # `lazyscope explore` asks here too, and starts without them
 def refuse(
     owner: str, takes: Iterable[str], optional: Iterable[str], got: str, elsewhere: Callable[[str], str] = lambda _: ""
 ) -> None:
-    """Refuse an option or argument that was written on the command line and that nothing of what was asked for takes.
+    """Refuse an option or argument that the user wrote and that nothing of what was asked for uses.
 
     Of the `optional` ones of a command, those in `takes` are used. `got` says what was asked for, and `elsewhere` what
     would take an option.

@@ -124,9 +124,9 @@ class BothLayers(NeuronsOnRows):
             return Trainer(fresh, plan, np.random.default_rng(seed), trainer.batch, trainer.owner)
 
         tried = [attempt(decay, chosen.max_iter, patience) for decay in _DECAYS]
-        for one in tried:
-            one.run(samples, held, warn=False)
-        best = min(tried, key=lambda one: min(one.validated))
+        for candidate in tried:
+            candidate.run(samples, held, warn=False)
+        best = min(tried, key=lambda candidate: min(candidate.validated))
         epochs = int(np.argmin(best.validated)) + 1
         final = attempt(best.plan.weight_decay, epochs, epochs + 1)
         final.run(Samples.of(X, Y, v, dtype), None, warn=epochs == chosen.max_iter)

@@ -191,11 +191,11 @@ class Trainer:
                     break
             else:
                 if warn:
-                    self._warn(since)
+                    self._warn()
         if held is not None:
             network.theta[:] = kept
 
-    def _warn(self, since: int) -> None:
+    def _warn(self) -> None:
         """Warn where training with a constant step size did not end before its last epoch."""
         if self.plan.schedule != "constant":
             return

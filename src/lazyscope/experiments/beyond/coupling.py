@@ -24,7 +24,7 @@ from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, c
 from lazyscope.experiments.frame.drawing import against_declared
 from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, table
 from lazyscope.limits import declared
-from lazyscope.runs.pictures import LOOKS
+from lazyscope.runs.pictures import BLUE, GREEN, ORANGE, RED
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import Point, Risk
 from lazyscope.training.taylor.signs import random_signs
@@ -45,11 +45,10 @@ QUANTITIES = {
 }
 """What is measured: its name in the papers' terms. `declared.COUPLING` has the exponents of m."""
 _ROOTS = ("linear_plain", "linear", "quadratic", "gap", "rest")  # root mean squares over inputs, signs and draws
-_BOUNDS = ("rest", "risk", "gradient", "hessian")  # their exponents are bounds, the others are theirs
-_BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
+_BOUNDS = ("rest", "risk", "gradient", "hessian")  # whose exponents are upper bounds; the others are exact
 _PANELS = {
-    "pieces": {"linear_plain": (_ORANGE, "s"), "linear": (_BLUE, "o"), "quadratic": (_RED, "D"), "rest": (_GREEN, "^")},
-    "risks": {"risk": (_RED, "D"), "gradient": (_BLUE, "o"), "hessian": (_GREEN, "^")},
+    "pieces": {"linear_plain": (ORANGE, "s"), "linear": (BLUE, "o"), "quadratic": (RED, "D"), "rest": (GREEN, "^")},
+    "risks": {"risk": (RED, "D"), "gradient": (BLUE, "o"), "hessian": (GREEN, "^")},
 }
 _SHORT = {
     "linear_plain": "f$^L$ without signs",
@@ -60,7 +59,7 @@ _SHORT = {
     "gradient": "|⟨∇L − ∇L$^Q$, W⟩|",
     "hessian": "|(∇²L − ∇²L$^Q$)[W⋆, W⋆]|",
 }
-_TOLERANCE = 0.05  # of an exponent, as fitted over finite widths
+_TOLERANCE = 0.05  # how far a fitted exponent may be off, as widths are finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +89,7 @@ def measure(draw: CouplingDraw) -> dict[str, float]:
     require_smooth(sigma, 2)
     m, rng = draw.width, generator(draw.seed, draw.number, draw.width)
     model = TaylorModel.symmetric(m, draw.d, sigma, rng)
-    data = np.random.default_rng(np.random.SeedSequence(draw.seed, spawn_key=(draw.number, 0)))
+    data = generator(draw.seed, draw.number, 0)
     X = _directions(draw.samples, draw.d, data)
     v, v_star = _directions(2, draw.d, data)
     W, W_star = half(m, v), half(m, v_star)

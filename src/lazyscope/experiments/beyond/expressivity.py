@@ -19,11 +19,11 @@ from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.statement import stated
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
-from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, table
+from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, split, table
 from lazyscope.limits import declared
 from lazyscope.numerics.losses import LOSSES
 from lazyscope.problems import RidgeMonomial, SparseParity
-from lazyscope.runs.pictures import LOOKS
+from lazyscope.runs.pictures import BLUE, GREEN, ORANGE, PURPLE, RED
 from lazyscope.training.taylor.construction import expected_norm, express, monomials, norm_bound
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.signs import norm_24
@@ -36,7 +36,7 @@ DELTA = 0.5
 """The δ of Theorem 7 that bounds are stated for."""
 
 _MEASURED = ("error", "worst", "loss", "norm")
-_COLOURS = ("#CC79A7", *(LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN")))
+_COLOURS = (PURPLE, BLUE, ORANGE, GREEN, RED)
 _MARKERS = ("P", "o", "s", "^", "D")
 _TOLERANCE = 0.06  # of the exponent −½: means over m/2 neurons with heavy tails, fitted over finite widths
 
@@ -68,7 +68,7 @@ def measure(draw: ExpressivityDraw) -> dict[str, float]:
     """
     problem, rng = draw.problem, generator(draw.seed, draw.number, draw.width)
     model = TaylorModel.symmetric(draw.width, problem.d, as_activation(draw.activation), rng, Bx=problem.Bx)
-    X, _ = problem.sample(draw.samples, np.random.default_rng(np.random.SeedSequence(draw.seed, spawn_key=(0, 0))))
+    X, _ = problem.sample(draw.samples, generator(draw.seed, 0, 0))
     W, wanted = express(model, monomials(problem), rng), problem.target(X)
     values = model.piece(2, W, X)
     loss, size = LOSSES["logistic" if problem.classification else "square"], float(np.sqrt(np.mean(wanted**2)))
@@ -162,24 +162,27 @@ def _problems(preset: ExpressivityPreset) -> dict[str, RidgeMonomial | SparsePar
     return some
 
 
-def work(preset: ExpressivityPreset) -> list[ExpressivityDraw]:
-    """Return one draw for each target, width and initialisation."""
+def _of(preset: ExpressivityPreset, problem: RidgeMonomial | SparseParity) -> list[ExpressivityDraw]:
     return [
         ExpressivityDraw(problem, m, preset.samples, number=number)
-        for problem in _problems(preset).values()
         for m in preset.widths
         for number in range(preset.draws)
     ]
+
+
+def work(preset: ExpressivityPreset) -> list[ExpressivityDraw]:
+    """Return one draw for each target, width and initialisation."""
+    return [draw for problem in _problems(preset).values() for draw in _of(preset, problem)]
 
 
 def data(preset: ExpressivityPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return errors and norms over (`target`, `width`), and f^Q of the widest network beside its target."""
     import xarray as xr
 
-    plan, names = work(preset), list(_problems(preset))
-    each = len(preset.widths) * preset.draws
-    parts = [assemble(plan[i * each : (i + 1) * each], rows[i * each : (i + 1) * each]) for i in range(len(names))]
-    whole = xr.concat(parts, "target", combine_attrs="drop_conflicts").assign_coords(target=names)
+    plans = {name: _of(preset, problem) for name, problem in _problems(preset).items()}
+    own = split(rows, list(plans.values()))
+    parts = [assemble(plan, part) for plan, part in zip(plans.values(), own, strict=True)]
+    whole = xr.concat(parts, "target", combine_attrs="drop_conflicts").assign_coords(target=list(plans))
     return {"errors": whole, "functions": _functions(preset)}
 
 

@@ -28,9 +28,9 @@ from lazyscope.errors import InvalidParameter
 from lazyscope.evidence.statement import stated
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.drawing import against_declared
-from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, table
+from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, split, table
 from lazyscope.limits import declared
-from lazyscope.runs.pictures import LOOKS, scale_colour
+from lazyscope.runs.pictures import LOOKS, PURPLE, scale_colour
 from lazyscope.training.taylor.model import TaylorModel, upto
 from lazyscope.training.taylor.moments import moment_matched
 from lazyscope.weights import generator
@@ -38,8 +38,10 @@ from lazyscope.weights import generator
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
-_NETWORKS = 4  # of the repeats are run as networks, for the rest: pieces of all repeats cost less than one of these
-_TOLERANCE = 0.05  # of an exponent, as fitted over finite widths
+_NETWORKS = (
+    4  # repeats that are run as networks, to find the rest; the pieces of all repeats cost less than one network
+)
+_TOLERANCE = 0.05  # how far a fitted exponent may be off, as widths are finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +66,7 @@ class HigherOrderDraw(Draw):
 
     @property
     def sigma(self) -> Activation:
-        """The activation, written out where it is left out."""
+        """The activation: tanh for odd k and softplus for even k where none is given."""
         return as_activation(self.activation or ("tanh" if self.k % 2 else "softplus"))
 
     def compute(self) -> dict[str, FloatArray]:
@@ -75,7 +77,7 @@ class HigherOrderDraw(Draw):
         require_smooth(self.sigma, self.k)
         rng = generator(self.seed, self.number, self.width)
         model = TaylorModel.symmetric(self.width, self.d, self.sigma, rng)
-        data = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.number, 0)))
+        data = generator(self.seed, self.number, 0)
         X = data.standard_normal((self.samples + 1, self.d))
         X /= np.linalg.norm(X, axis=1)[:, None]
         v, X = self.reach * X[0], X[1:]
@@ -165,8 +167,6 @@ def assemble(plan: Sequence[HigherOrderDraw], rows: Sequence[dict[str, Any]]) ->
     """Return the report from draws that differ in width and number alone."""
     widths = list(dict.fromkeys(draw.width for draw in plan))
     first = plan[0]
-    if any((draw.k, draw.d) != (first.k, first.d) for draw in plan):
-        raise InvalidParameter.of("assemble", "plan", "have one order and one dimension", "several")
     pieces = [str(j) for j in upto(first.k)] + ["rest"]
     variables: dict[str, Any] = {}
     for name in ("randomized", "plain"):
@@ -223,10 +223,9 @@ def _of(preset: HigherOrderPreset, k: int) -> list[HigherOrderDraw]:
 
 def data(preset: HigherOrderPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return a panel for each order."""
-    each = len(preset.widths) * preset.draws
-    return {
-        f"order-{k}": assemble(_of(preset, k), rows[i * each : (i + 1) * each]) for i, k in enumerate(preset.orders)
-    }
+    plans = [_of(preset, k) for k in preset.orders]
+    own = split(rows, plans)
+    return {f"order-{plan[0].k}": assemble(plan, part) for plan, part in zip(plans, own, strict=True)}
 
 
 def plot(data: Panels) -> Figure:
@@ -247,7 +246,7 @@ def _panel(axes: Axes, result: Dataset) -> None:
     for j in range(1, k + 1):
         colour = LOOKS["NN"]["color"] if j == k else scale_colour((j - 1) / max(k - 1, 1))
         series.append(("randomized", j, f"f$^{{({j})}}$", {"color": colour, "marker": "D" if j == k else "o"}))
-    series.append(("randomized", "rest", "what follows", {"color": "#CC79A7", "marker": "v"}))
+    series.append(("randomized", "rest", "what follows", {"color": PURPLE, "marker": "v"}))
     for kind, piece, name, look in series:
         at = result.sel(piece=str(piece))
         sizes = (m, at[kind], at[f"{kind}_stderr"])

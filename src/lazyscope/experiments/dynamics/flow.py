@@ -161,7 +161,7 @@ PRESETS = {
 
 
 def work(preset: FlowPreset) -> list[TraceDraw]:
-    """Return the draws of every trace; those of both panels are one task."""
+    """Return the draws of every trace; a draw that both panels show is one task."""
     return [draw for some in preset.traces().values() for trace in some for draw in preset.draws_of(*trace)]
 
 

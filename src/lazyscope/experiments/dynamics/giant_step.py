@@ -14,16 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lazyscope.evidence.run import Run
-from lazyscope.experiments.frame import (
-    Experiment,
-    Preset,
-    Row,
-    answer,
-    averaged,
-    canvas,
-    dataset,
-    wrong_work,
-)
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_work
 from lazyscope.experiments.frame.draws import attributes
 from lazyscope.problems import MultiIndex
 from lazyscope.regimes import GiantStep, RandomFeatures

@@ -56,15 +56,15 @@ class SaddleDraw(Draw):
             W, c = saddles[int(rng.integers(len(saddles)))]
             W = W + _NEAR * rng.standard_normal(W.shape)
         wanted = np.unique(np.geomspace(1, self.steps, _LOOKS).astype(int))
-        found = []
+        looks = []
         for step in range(self.steps + 1):
             if step in wanted:
                 at = strict_saddle(problem, W, c)
-                found.append((step, at.risk, at.gradient, at.smallest_curvature))
+                looks.append((step, at.risk, at.gradient, at.smallest_curvature))
             slope, along_c = gradient(b, W, c)
             W, c = W - _STEP / b.max() * slope, c - _STEP / b.max() * along_c
         names = ("step", "risk", "gradient", "curvature")
-        return dict(zip(names, np.array(found, dtype=np.float64).T, strict=True))
+        return dict(zip(names, np.array(looks, dtype=np.float64).T, strict=True))
 
 
 @dataclass(frozen=True)

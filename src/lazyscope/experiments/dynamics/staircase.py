@@ -14,17 +14,7 @@ import numpy as np
 
 from lazyscope import weights
 from lazyscope.checks import FloatArray
-from lazyscope.experiments.frame import (
-    Draw,
-    Experiment,
-    Preset,
-    Row,
-    answer,
-    averaged,
-    canvas,
-    dataset,
-    wrong_rows,
-)
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.drawing import DARK, DASHES, entry
 from lazyscope.experiments.frame.draws import attributes
 from lazyscope.limits.flow.curve import flow

@@ -1,10 +1,10 @@
 """The frame of every experiment: what nearly all of them need, under one name; the rest is in the files beside."""
 
 from lazyscope.evidence.work import Row
-from lazyscope.experiments.frame.drawing import canvas
 from lazyscope.experiments.frame.draws import Draw, averaged, dataset, over_draws
 from lazyscope.experiments.frame.experiment import Experiment, Preset
 from lazyscope.experiments.frame.verdict import answer, wrong_rows, wrong_work
+from lazyscope.runs.pictures import canvas
 
 __all__ = [
     "Draw",

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 Prediction = tuple[NDArray[np.float64], NDArray[np.float64]]
-"""What theory says of the dots, with a last axis over draws (of length 1 where it is the same for all), and what that
-leaves out, without one."""
+"""What theory predicts for the dots, with a last axis over draws (of length 1 where all draws share a prediction),
+and what the prediction leaves out, without that axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +68,9 @@ class Setting:
         columns: dict[str, Any] = {}
         for name, (values, allowance) in predictions.items():
             dims = ("width", "ridge")[: allowance.ndim]
-            each = np.broadcast_to(values, (*allowance.shape, self.draws))
-            columns[f"{name}_predicted"] = (dims, each.mean(axis=-1))
-            columns[f"{name}_predicted_draws"] = ((*dims, "draw"), each.copy())
+            of_draws = np.broadcast_to(values, (*allowance.shape, self.draws))
+            columns[f"{name}_predicted"] = (dims, of_draws.mean(axis=-1))
+            columns[f"{name}_predicted_draws"] = ((*dims, "draw"), of_draws.copy())
             columns[f"{name}_allowance"] = (dims, allowance)
         return columns
 

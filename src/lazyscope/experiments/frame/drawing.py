@@ -1,32 +1,21 @@
-"""Pictures: a canvas, and frames of risk against N/d (lines, crosses, dots) and against samples seen (traces)."""
+"""Pictures: frames of risk against N/d (lines, crosses, dots) and against samples seen (traces)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.runs.pictures import FLOOR, LOOKS, RATIO, RISK, style
+from lazyscope.runs.pictures import FLOOR, LOOKS, RATIO, RISK, canvas
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Line2D, Panels
 
 DARK = "#222222"
-"""Of what belongs to no regime."""
+"""The colour of what belongs to no regime."""
 DASHES = (0, (4, 3))
-_APART = 0.052  # names of two traces, as a share of the height
-_MOST_TRACES = 3  # widths a regime on the right: the narrowest, one between, the widest
-
-
-@contextmanager
-def canvas(width: float, height: float) -> Iterator[Figure]:
-    """Give a figure of so many inches to draw on, in the house style."""
-    from matplotlib.figure import Figure
-
-    with style():
-        yield Figure(figsize=(width, height))
+_APART = 0.052  # least distance between the names of two traces, as a share of the height
+_MOST_TRACES = 3  # widths of each regime on the right: the narrowest, one between, the widest
 
 
 def two_frames(data: Dataset, *, lowest: float) -> Figure:
@@ -43,7 +32,7 @@ def two_frames(data: Dataset, *, lowest: float) -> Figure:
 
 
 def small_multiples(panels: Panels, columns: int, *, lowest: float) -> Figure:
-    """Draw a frame a panel, with one legend for all."""
+    """Draw one frame for each panel, with one legend for all."""
     rows = -(-len(panels) // columns)
     with canvas(3.8 * columns, 0.7 + 3.0 * rows) as figure:
         frames = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
@@ -93,15 +82,15 @@ def against_samples(axes: Axes, data: Dataset) -> None:
     labels: list[tuple[float, str, Any]] = []
     last = 0.0
     for label in ("NT", "NN"):
-        one = data.sel(series=label)
-        shown = [N for N in data.width.values.tolist() if np.isfinite(one.trace.sel(width=N)).any()]
+        series = data.sel(series=label)
+        shown = [N for N in data.width.values.tolist() if np.isfinite(series.trace.sel(width=N)).any()]
         for k, N in enumerate(_few(shown)):
             color = shade(LOOKS[label]["color"], (1.45, 1.0, 0.6)[k])
-            trace = one.trace.sel(width=N).values
+            trace = series.trace.sel(width=N).values
             inside = np.isfinite(trace)
-            samples = one.samples.values[inside]
+            samples = series.samples.values[inside]
             axes.plot(samples, trace[inside], color=color, linewidth=1.6, zorder=3)
-            at = one.sel(width=N)
+            at = series.sel(width=N)
             floor = float(at.limit_at_width) if np.isfinite(at.limit_at_width) else float(at.exact)
             axes.axhline(floor, color=color, linestyle=DASHES, linewidth=1.0, zorder=2)
             labels.append((float(trace[inside][-1]), f"{label}, N = {N}", color))
@@ -161,7 +150,7 @@ def name_ends(axes: Axes, labels: list[tuple[float, str, Any]]) -> None:
 
 
 def _legend(data: Dataset) -> dict[str, Any]:
-    """Return one entry a regime, and the key to lines, crosses and dots."""
+    """Return one entry for each regime, and the key to lines, crosses and dots."""
     handles = [entry(label, **_large(label)) for label in data.series.values.tolist()]
     if "bayes" in data:
         handles.append(entry("Bayes", **FLOOR))

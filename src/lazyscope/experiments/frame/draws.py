@@ -23,8 +23,8 @@ D = TypeVar("D", bound=Work)
 class Draw(Measurement):
     """One draw, a frozen dataclass, known by its `number` among those that have the other fields in common.
 
-    `words` with its fields in place of {0} is its label, {draw} its number counted from 1; the product of `costs` is
-    its size.
+    Its label is `words`, a format string in which {0} is the draw and {draw} its number counted from 1; its size is the
+    product of the fields named in `costs`.
     """
 
     words: ClassVar[str]
@@ -84,7 +84,7 @@ def split(rows: Sequence[Row], parts: Sequence[Sequence[D]]) -> list[Sequence[Ro
 
 
 def over_draws(values: FloatArray, axis: int = -1) -> tuple[FloatArray, FloatArray]:
-    """Return mean and standard error over an axis; the latter is NaN from a single draw.
+    """Return mean and standard error over an axis; with one draw the standard error is NaN.
 
     >>> over_draws(np.array([[1.0, 3.0]]))
     (array([2.]), array([1.]))
@@ -104,7 +104,7 @@ def averaged(name: str, dims: Any, values: FloatArray, axis: int = -1) -> dict[s
 
 
 def dataset(columns: Mapping[str, Any], coords: Any = None, attrs: Mapping[str, Any] | None = None) -> Dataset:
-    """Return a panel, labelled numbers: xarray, which is slow to import, is so when there are some."""
+    """Return a panel of labelled numbers; xarray, which is slow to import, is imported here."""
     import xarray as xr
 
     return xr.Dataset(columns, coords, attrs)

@@ -32,13 +32,13 @@ P = TypeVar("P", bound=Preset)
 
 
 def points(panels: Panels) -> list[dict[str, Any]]:
-    """Return every number of the panels, a point a row: what a CSV file holds."""
+    """Return every number of the panels, one row for each point: what a CSV file holds."""
     return [{"panel": name, **row} for name, data in panels.items() for row in files.points(data)]
 
 
 @dataclass(frozen=True, eq=False)
 class Early:
-    """A line that is told before the end: made of the rows of some of the work, named by its places in the order."""
+    """A line that can be printed before the end: it needs the rows of the work at these `places` in the order alone."""
 
     places: Sequence[int]
     line: Callable[[Sequence[Row]], str]
@@ -84,7 +84,7 @@ AnyExperiment = Experiment[Any]
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What an experiment found, a Dataset a panel; the sweep behind it, None where it is all theory.
+    """What an experiment found: a Dataset for each panel, and the sweep behind them, None where all is theory.
 
     `tasks` are those of the sweep in the order of the work, each with what there is to say of it; `borrowed` has the
     key of each task that was not computed here, and the reference runs that it comes from; `seconds` is the work
@@ -112,19 +112,19 @@ def plan_of(stem: str, some: Sequence[Work]) -> tuple[Plan | None, list[Task]]:
 
 
 class _Lines:
-    """The lines that can be told before the end, each when the rows that it is made of are in the store."""
+    """The lines that can be printed before the end, each as soon as the rows that it needs are in the store."""
 
     def __init__(self, early: Sequence[Early], tasks: Sequence[Task], store: Path, tell: Callable[[str], None]) -> None:
         self.store, self.tell = store, tell
-        self.left = [([tasks[place] for place in one.places], one.line) for one in early]
+        self.left = [([tasks[place] for place in item.places], item.line) for item in early]
         if store.is_file():  # what an earlier run has found stands in the table at the end
             with Store.reading(store) as opened:
                 finished = opened.finished()
-            self.left = [one for one in self.left if not all(task.key in finished for task in one[0])]
+            self.left = [pair for pair in self.left if not all(task.key in finished for task in pair[0])]
 
     def order(self) -> list[str]:
-        """Return keys of tasks, line by line: the first line at once, then those with the longest work."""
-        longest = sorted(self.left[1:], key=lambda one: -max(task.work.size for task in one[0]))
+        """Return the keys of tasks in the order of their lines: the first line, then those with the longest work."""
+        longest = sorted(self.left[1:], key=lambda pair: -max(task.work.size for task in pair[0]))
         return list(dict.fromkeys(task.key for wanted, _ in (*self.left[:1], *longest) for task in wanted))
 
     def tell_finished(self) -> None:
@@ -137,8 +137,8 @@ class _Lines:
         silent = reporting(lambda done, total, what, share: None)  # a line's own work is none of the sweep's
         with silent, suppress(LazyscopeError), Store.reading(self.store) as opened:
             finished = opened.finished()
-            ready = [one for one in self.left if all(task.key in finished for task in one[0])]
-            self.left = [one for one in self.left if one not in ready]
+            ready = [pair for pair in self.left if all(task.key in finished for task in pair[0])]
+            self.left = [pair for pair in self.left if pair not in ready]
             for wanted, line in ready:
                 rows = opened.rows(task.key for task in wanted)
                 self.tell(line([rows[task.key] for task in wanted]))

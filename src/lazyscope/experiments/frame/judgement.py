@@ -15,7 +15,7 @@ leaves out, by its own estimate. Three things are asked of the dots that are pre
   normal around −2D² with the variance 8D² where they were not. Beyond 16 either is four standard deviations from right
   for every D.
 
-A prediction that leaves out more than a tenth of the risk is none: its dot is "not predicted" and not counted.
+A prediction that leaves out more than a tenth of the risk does not count: its dot is "not predicted".
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Dot:
 
     @cached_property
     def stderr(self) -> float:
-        """Its standard error: from the spread that theory has, or that of the draws; NaN from one of them alone."""
+        """Its standard error: from the spread that theory has, or that of the draws; NaN if there is one draw."""
         if self.spread is not None:
             return self.spread / float(np.sqrt(self.off.size))
         return float(over_draws(self.off)[1])
@@ -142,7 +142,7 @@ class Dot:
 
     @property
     def is_far(self) -> bool:
-        """Whether it lies beyond its allowance and 4 standard errors; of a single draw, 8 `order`, or a tenth."""
+        """Whether it lies beyond its allowance and 4 standard errors; for one draw, 8 times `order` or a tenth."""
         if self.is_zero:
             return abs(self.difference) > self.floor
         if np.isnan(self.stderr):
@@ -289,7 +289,7 @@ def _centred(values: Sequence[FloatArray | float]) -> FloatArray:
 
 
 def independent(dots: Sequence[Dot]) -> float:
-    """Return k²/Σr_ij², as how many dots that have nothing to do with one another these k count."""
+    """Return k²/Σr_ij²: as many independent dots would scatter like these k correlated ones."""
     return len(dots) ** 2 / squared_correlations(dots) if dots else 0.0
 
 
@@ -318,7 +318,7 @@ def squared_correlations(dots: Sequence[Dot]) -> float:
 
 
 def table(dots: Iterable[Dot]) -> list[str]:
-    """Return a line for every dot: measured, limit, predicted, what lies between, what may, and z.
+    """Return a line for every dot: measured, limit, predicted, their difference, the allowance, and z.
 
     >>> table([Dot("N = 10", np.array([1.0, 1.2, 1.1]), 1.0, 0.05, limit=0.9)])[1].split()
     ['N', '=', '10', '1.1', '±', '0.058', '0.9', '1', '+0.1', '0.05', '+1.2']

@@ -1,4 +1,4 @@
-"""What an experiment leaves behind: the picture twice, its numbers twice, and how they came about."""
+"""The files of an experiment: the picture as PNG and PDF, its numbers as CSV and netCDF, and their provenance."""
 
 from __future__ import annotations
 

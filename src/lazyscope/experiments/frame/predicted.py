@@ -3,8 +3,8 @@
 For σ = u² on the quadratic target this is `finite_step`. Elsewhere it is descent on the population risk by the same
 schedule (`population.descent`), and what the noise of the steps adds: for NT from the spectrum of its normal equations,
 for a trained network measured. Steps add noise in proportion to the risk L over the batch m, so that L = F + κL/m at
-the end, F being without noise: noise = Fκ/(m − κ), and 1/noise is linear in m. What runs with a half and with a quarter
-of the batch have more than the descent gives the line.
+the end, F being without noise: noise = Fκ/(m − κ), and 1/noise is linear in m. Runs with a half and with
+a quarter of the batch, less the descent, give that line.
 """
 
 from __future__ import annotations
@@ -77,14 +77,17 @@ class PredictedDraw(Draw):
 
     def compute(self) -> Row:
         """Return `risk`, `allowance`, what the prediction leaves out, and `known`, each over the step sizes."""
-        found = self._by_formula() if self.by_formula else self._by_descent() if self.by_spectrum else self._measured()
-        known = np.isfinite(found).all(axis=0)
-        risk, allowance = np.where(known, found, 0.0)
+        if self.by_formula:
+            prediction = self._by_formula()
+        else:
+            prediction = self._by_descent() if self.by_spectrum else self._measured()
+        known = np.isfinite(prediction).all(axis=0)
+        risk, allowance = np.where(known, prediction, 0.0)
         return {"risk": risk, "allowance": allowance, "known": known.astype(int)}
 
     def _by_formula(self) -> FloatArray:
         """Leave out 1/min(N, d) of the noise: the diffusion has Tr X·I + X where the covariance has Tr X·I + 2X."""
-        found = np.full((2, len(self.protocol.step_sizes)), np.nan)
+        prediction = np.full((2, len(self.protocol.step_sizes)), np.nan)
         protocol, problem = self.protocol, self.problem
         assert isinstance(problem, QuadraticTarget)
         for k, size in enumerate(protocol.step_sizes):
@@ -95,27 +98,27 @@ class PredictedDraw(Draw):
             except (NoTheorem, NotConverged):  # a step size at which SGD is not stable
                 continue
             risk, flow = float(line.risk[-1]), float(line.flow[-1])
-            found[:, k] = risk, abs(risk - flow) / min(self.width, problem.d)
-        return found
+            prediction[:, k] = risk, abs(risk - flow) / min(self.width, problem.d)
+        return prediction
 
     def _by_descent(self) -> FloatArray:
         """Leave out 4/d of the noise: a residual of degree k sees inputs whose squared norm is larger by 2k/d."""
         assert isinstance(self.regime, NeuralTangent)
         rng = weights.generator(self.seed, self.number, self.width)
         model = TangentDescent.of(self.problem, self.regime, self.width, rng)
-        found = np.full((2, len(self.protocol.step_sizes)), np.nan)
+        prediction = np.full((2, len(self.protocol.step_sizes)), np.nan)
         for k, plan in enumerate(self._plans()):
             try:
                 risk = model.noisy_risk(plan, self.protocol.batch)
             except NotConverged:
                 continue
-            found[:, k] = risk, (risk - model.risk(plan)) * _DEGREES / self.problem.d
-        return found
+            prediction[:, k] = risk, (risk - model.risk(plan)) * _DEGREES / self.problem.d
+        return prediction
 
     def _measured(self) -> FloatArray:
         """Leave out the cube of the noise, over the square of the risk: the third order in 1/batch.
 
-        Where the noise is too small to be told from what runs scatter, it is that of half the batch, over two.
+        Where the noise is smaller than the scatter between runs, half of that at half the batch stands for it.
         """
         still, batch = self._flowed(), self.protocol.batch
         if batch < 4:

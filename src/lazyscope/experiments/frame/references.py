@@ -21,10 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from lazyscope.checks import jsonable
 from lazyscope.evidence.work import Row
 from lazyscope.sweep import Plan
-from lazyscope.sweep.store import Outcome, Store
+from lazyscope.sweep.store import Outcome, Store, as_array, as_written
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +52,9 @@ class Reference:
         return {key for key in ours if key not in there or _same(there[key], self.rows[key])}
 
 
-def _same(one: Row, other: Row) -> bool:
+def _same(row: Row, other: Row) -> bool:
     """Whether two rows are the same to the last bit."""
-    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+    return row.keys() == other.keys() and all(np.array_equal(row[name], other[name]) for name in row)
 
 
 def shipped() -> list[Reference]:
@@ -75,28 +74,18 @@ def read(text: str) -> Reference:
     (array([0.1, inf]), array([2]))
     """
     document = json.loads(text)
-    rows = {
-        key: {
-            name: np.array([float(value) for value in array["values"]]).astype(array["dtype"]).reshape(array["shape"])
-            for name, array in row.items()
-        }
-        for key, row in document["rows"].items()
-    }
+    rows = {key: {name: as_array(array) for name, array in row.items()} for key, row in document["rows"].items()}
     return Reference(document["provenance"], rows)
 
 
 def written(provenance: Mapping[str, Any], rows: Mapping[str, Row]) -> str:
-    """Return reference results as JSON, a line a task: what a diff can show."""
+    """Return reference results as JSON, one line for each task, so that a diff shows which task has changed."""
     lines = (
-        f"{json.dumps(key)}: " + json.dumps({name: _array(array) for name, array in row.items()}, allow_nan=False)
+        f"{json.dumps(key)}: " + json.dumps({name: as_written(array) for name, array in row.items()}, allow_nan=False)
         for key, row in rows.items()
     )
     head = json.dumps(dict(provenance), indent=1, ensure_ascii=False)
     return f'{{"provenance": {head},\n"rows": {{\n' + ",\n".join(lines) + "\n}}\n"
-
-
-def _array(array: np.ndarray[Any, Any]) -> dict[str, Any]:
-    return {"dtype": array.dtype.name, "shape": list(array.shape), "values": jsonable(array.ravel())}
 
 
 def of_store(store: str | os.PathLike[str], commit: str) -> Reference:

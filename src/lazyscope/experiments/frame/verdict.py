@@ -26,7 +26,7 @@ class Answer(str):
 
 
 def answer(holds: bool, yes: str, no: str) -> Answer:
-    """Return the line for yes or the one for no, which knows which of them it is."""
+    """Return the line for yes or the line for no; its attribute `holds` says which one it is."""
     line = Answer(yes if holds else no)
     line.holds = bool(holds)
     return line
@@ -58,9 +58,9 @@ def wrong_work(words: str, data: Data, work: Worked, wrong: Callable[[Any], Any]
 
 
 def wrong_rows(words: str, data: Data, name: str, change: Callable[[int, Any], Any], seen: str = "") -> Fault:
-    """Return the fault that a number of the rows is not what it should be: change(k, value) for that of the k-th row.
+    """Return the fault that one number of every row is wrong: change(k, value) in place of the value in the k-th row.
 
-    Rows that do not have it stay as they are.
+    Rows without this number stay as they are.
     """
 
     def planted(preset: Any, rows: Sequence[Row]) -> Panels:
@@ -73,7 +73,7 @@ def wrong_rows(words: str, data: Data, name: str, change: Callable[[int, Any], A
 
 
 def wrong_numbers(words: str, data: Data, panel: str, name: str, change: Callable[[DataArray], Any]) -> Fault:
-    """Return the fault that a variable of one panel is another one, as a wrong formula would make it."""
+    """Return the fault that a variable of one panel has other values, as a wrong formula would give it."""
 
     def planted(preset: Any, rows: Sequence[Row]) -> Panels:
         panels = dict(data(preset, rows))

@@ -14,21 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lazyscope.experiments.frame import (
-    Draw,
-    Experiment,
-    Preset,
-    Row,
-    answer,
-    averaged,
-    canvas,
-    dataset,
-    wrong_rows,
-)
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.draws import attributes
 from lazyscope.experiments.images.images import CLASSES, Source, images, locate, relabelled
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import scale_colour
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
@@ -61,7 +52,7 @@ class LabelsDraw(Draw):
         """Train by Adam in batches of 50 without penalty; 6ndN flops an epoch, and as much for the errors."""
         from lazyscope.estimators import TwoLayerClassifier
 
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.number, self.samples)))
+        rng = generator(self.seed, self.number, self.samples)
         X, digit = images(self.source)
         order = rng.permutation(len(X))
         seen, other = order[: self.samples], order[self.samples :][:_TEST]
@@ -131,8 +122,8 @@ def plot(data: Panels) -> Figure:
         for axes, name, words in zip(frames, ("train", "test"), ("training error", "test error"), strict=False):
             _draw_curves(axes, panel, name)
             axes.set(xscale="log", xlabel="epochs", ylabel=f"{words}, share of wrong classes")
-        one = panel.attrs
-        frames[0].set_title(f"{one['source']}, n = {one['samples']:,}, N = {one['width']}: all is fitted")
+        about = panel.attrs
+        frames[0].set_title(f"{about['source']}, n = {about['samples']:,}, N = {about['width']}: all is fitted")
         frames[1].set_title("On other images, with true labels")
         _draw_costs(frames[2], panel)
         handles, labels = frames[0].get_legend_handles_labels()

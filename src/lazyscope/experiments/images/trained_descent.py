@@ -22,6 +22,7 @@ from lazyscope.experiments.images.images import CLASSES, Source, images, locate,
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.layers import Layers, Loss
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
@@ -70,8 +71,8 @@ class ImageNetworkDraw(Draw):
         images, with the labels they were given.
         """
         key = (self.number, self.hidden, self.width, self.samples)
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
-        split = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.number, self.samples)))
+        rng = generator(self.seed, *key)
+        split = generator(self.seed, self.number, self.samples)
         X, digit = images(self.source)
         order = split.permutation(len(X))
         seen, other = order[: self.samples], order[self.samples :][:_TEST]
@@ -164,7 +165,7 @@ def threshold(panel: Dataset) -> int:
 
 
 def plot(data: Panels) -> Figure:
-    """Draw training loss, test loss and share of wrong classes against the number of parameters, a column a loss."""
+    """Draw training loss, test loss and share of wrong classes against the parameters, a column for each loss."""
     with canvas(11.5, 9.2) as figure:
         frames = figure.subplots(3, 2, sharex=True, sharey="row")
         depths = list(dict.fromkeys(panel.attrs["hidden"] for panel in data.values()))
@@ -176,8 +177,8 @@ def plot(data: Panels) -> Figure:
         for axes, words in zip(frames[:, 0], ("training loss", "test loss", "wrong test classes"), strict=True):
             axes.set_ylabel(words)
         frames[0, 0].set_ylim(1e-7, 1.0)
-        one = next(iter(data.values())).attrs
-        title = f"{one['source']}, n = {one['samples']:,} images, ten classes, {one['noise']:.0%} random labels"
+        about = next(iter(data.values())).attrs
+        title = f"{about['source']}, n = {about['samples']:,} images, ten classes, {about['noise']:.0%} random labels"
         handles, labels = frames[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), title=title)
     return figure

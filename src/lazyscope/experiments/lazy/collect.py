@@ -76,8 +76,8 @@ def _series(panel: Panel, series: Series, rows: Rows) -> Dataset:
     """Return the line, the crosses, the dots and the traces of one series, and what each rests on."""
     widths, rho = panel.widths, line_at(panel.problem.d)
     values = {name: np.full(len(widths), np.nan) for name in AT_A_WIDTH}
-    most = max((one.dots.draws for one in panel.series), default=0)
-    each = {name: np.full((len(widths), most), np.nan) for name in OF_EACH_DRAW}
+    most = max((other.dots.draws for other in panel.series), default=0)
+    of_draws = {name: np.full((len(widths), most), np.nan) for name in OF_EACH_DRAW}
     line, sources, traces = np.full(len(rho), np.nan), {}, {}
     with suppress(NoTheorem):
         sources["line"] = verbs.limit(panel.problem, series.regime, rho=rho)
@@ -96,14 +96,14 @@ def _series(panel: Panel, series: Series, rows: Rows) -> Dataset:
             if "trace" in dot:
                 traces[i] = dot
             drawn = np.atleast_1d(dot.risk_draws.values[0] if "risk_draws" in dot else dot.risk.values)
-            each["measured"][i, : drawn.size] = drawn
+            of_draws["measured"][i, : drawn.size] = drawn
             predicted = _predicted(panel, series, N, rows, float(values["step_size"][i]))
             if predicted is not None:
-                each["foretold"][i, : drawn.size] = predicted.risk
+                of_draws["foretold"][i, : drawn.size] = predicted.risk
                 for name, value in _agreement(drawn, predicted).items():
                     values[name][i] = value
     at_width: dict[str, Any] = {name: ("width", value) for name, value in values.items()}
-    at_width |= {name: (("width", "draw"), value) for name, value in each.items()}
+    at_width |= {name: (("width", "draw"), value) for name, value in of_draws.items()}
     cited = (key for source in sources.values() for key in source.attrs["citations"].split(","))
     return dataset(
         {"limit": ("rho", line), **at_width, **_traces(traces, widths)},
@@ -127,7 +127,7 @@ def _value(result: Dataset, name: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Predicted:
-    """What is predicted of each draw of a dot, what that leaves out, how far a draw scatters, and where zero is."""
+    """The risk predicted for each draw of a dot, what that leaves out, the scatter of a draw, and rounding."""
 
     risk: FloatArray
     allowance: float
@@ -193,7 +193,7 @@ def _of_squares(problem: Problem) -> float:
 
 
 def _agreement(drawn: FloatArray, predicted: _Predicted) -> dict[str, float]:
-    """Return how far a dot lies from its prediction; one of a single draw has no standard error and no z."""
+    """Return how far a dot lies from its prediction; a dot with one draw has no standard error and no z."""
     dot = Dot("", drawn, predicted.risk, predicted.allowance, order=predicted.order, floor=predicted.floor)
     values = {"predicted": float(predicted.risk.mean()), "difference": dot.difference, "allowance": dot.allowance}
     return values | {"order": predicted.order, "floor": predicted.floor, "stderr": dot.stderr, "z": dot.z}
@@ -208,5 +208,5 @@ def _traces(traces: dict[int, Dataset], widths: Sequence[int]) -> dict[str, Any]
     return {
         "samples": ("point", samples),
         "trace": (("width", "point"), table),
-        "point": np.arange(len(samples)),  # a label for each, as series may have unlike numbers of them
+        "point": np.arange(len(samples)),  # labels, as one series may have more points than another
     }

@@ -82,7 +82,7 @@ def work(preset: CovariancePreset) -> list[Run]:
 
 
 def _line(problem: GaussianMixture, regime: Regime, preset: CovariancePreset) -> list[float]:
-    """Return the limit at every width; Theorem 5 for Σ ≠ I is one for given weights, those of the dots."""
+    """Return the limit at every width; for Σ ≠ I Theorem 5 holds at given weights: those of the dots."""
     if isinstance(regime, NeuralTangent):
         return [
             float(np.mean([limit(problem, NeuralTangent(weights=FixedWeights(W))).risk for W in some]))
@@ -119,7 +119,7 @@ def data(preset: CovariancePreset, rows: Sequence[Row]) -> dict[str, Dataset]:
         mean, error = over_draws(risks[k])
         lines = np.array([_line(problem, regime, preset) for regime in _REGIMES.values()])
         dims = ("regime", "width")
-        known = [[predicted(problem, one, N, preset.draws) for N in preset.widths] for one in _REGIMES.values()]
+        known = [[predicted(problem, regime, N, preset.draws) for N in preset.widths] for regime in _REGIMES.values()]
         values: dict[str, Any] = {
             "risk": (dims, mean),
             "stderr": (dims, np.nan_to_num(error)),
@@ -168,7 +168,7 @@ def dots_of(panels: Panels) -> list[Dot]:
 
 
 def verdict(data: Panels) -> list[str]:
-    """Return limits, predictions and exact risks, and whether they agree, and NN knows Δ̃ alone."""
+    """Return limits, predictions and exact risks; say whether they agree, and whether NN depends on Δ̃ alone."""
     lines = []
     for name, panel in data.items():
         lines.append(f"{_TITLES[name]:<34}" + "".join(f"{f'N = {N}':>26}" for N in panel.width.values))
@@ -181,9 +181,9 @@ def verdict(data: Panels) -> list[str]:
     stretched_, whitened = (data[name].sel(regime="NN") for name in _TITLES)
     same = float(np.max(np.abs(stretched_.risk - whitened.risk)))
     lines.append(f"limit / predicted at these N and d / exact; NN before and after whitening: {same:.1e} apart at most")
-    found = judged(dots_of(data)).answer()
-    words = f"{found}; NN {'depends' if same < 1e-10 else 'does NOT depend'} on Δ̃ alone."
-    return [*lines, answer(found.holds and same < 1e-10, words, words)]
+    judgement = judged(dots_of(data)).answer()
+    words = f"{judgement}; NN {'depends' if same < 1e-10 else 'does NOT depend'} on Δ̃ alone."
+    return [*lines, answer(judgement.holds and same < 1e-10, words, words)]
 
 
 _TITLE = "Theorems 4 to 6 with Σ ≠ I: a mixture, and the same whitened (Limitations, §3)"

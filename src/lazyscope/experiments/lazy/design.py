@@ -96,32 +96,28 @@ class PanelsPreset(Preset):
         cost: str,
         widths: tuple[int, ...] = (45, 225, 450, 4500),
         trained: tuple[float, ...] = (),
-        tangent: tuple[float, ...] = (),
         best: Mapping[int, float] | None = None,
     ) -> PanelsPreset:
         """Return the paper's protocol with less work at the same dots.
 
         Of the six step sizes three are given up after a tenth of the steps and one more after three tenths. That keeps
-        the best in all eight runs of Figure 1, which tried all six to the end. At N = 4500 the step sizes `trained`
-        and `tangent` may be given, as found best at smaller N, and two fits are drawn, as their risks hardly differ.
-        `best` has the step sizes that trained networks were found to do best with, to be predicted. Crosses beyond
-        N = 3d, which hardly vary, are of one draw, and descent on trained networks ends at N = 2d.
+        the best in all eight runs of Figure 1, which tried all six to the end. At N = 4500 networks may have the step
+        sizes `trained`, found best at smaller N, and two fits are drawn, as their risks hardly differ. `best` has the
+        step sizes that trained networks were found to do best with, to be predicted. Crosses beyond N = 3d, which
+        hardly vary, are of one draw, and descent on trained networks ends at N = 2d.
 
         >>> PanelsPreset.thrifty("hours", trained=(0.01,)).trained.chosen
         {4500: (0.01,)}
         """
-        plain = cls.paper(cost, widths)
-
-        def saving(dots: Dots, chosen: tuple[float, ...]) -> Dots:
-            return replace(dots, halving=(0.1, 0.3), chosen={4500: chosen} if chosen else {})
-
+        plain, halving = cls.paper(cost, widths), (0.1, 0.3)
+        chosen = {4500: trained} if trained else {}
         return replace(
             plain,
             wide=1,
             widest=2.0,
             fitted=replace(plain.fitted, fewer={4500: 2}),
-            tangent=saving(plain.tangent, tangent),
-            trained=replace(saving(plain.trained, trained), best=best or {}),
+            tangent=replace(plain.tangent, halving=halving),
+            trained=replace(plain.trained, halving=halving, chosen=chosen, best=best or {}),
         )
 
     def at(self, widths: Any) -> PanelsPreset:
@@ -157,7 +153,7 @@ class Panel:
     seed: int = 0
 
     def draws(self, series: Series, fidelity: Literal["exact", "simulate"], N: int) -> list[Run]:
-        """Return the draws of one cross or of one dot; none where there is no such thing."""
+        """Return the draws of one cross or of one dot; an empty list where there is none at this width."""
         dots, sizes = series.dots, {"width": (N,)}
         if fidelity == "exact":
             crosses = range(series.crosses.get(N, 0))
@@ -178,7 +174,7 @@ class Panel:
         regime, dots = series.regime, series.dots
         if not isinstance(regime, (Trained, NeuralTangent)) or not is_predicted(regime):
             return []
-        assert isinstance(self.problem, GaussianProblem)  # those of the paper are
+        assert isinstance(self.problem, GaussianProblem)  # all problems of the paper are Gaussian
         protocol = dots.protocol_at(N, self.problem, regime)
         if isinstance(regime, Trained) and dots.halving:
             if N not in dots.best:
@@ -187,7 +183,7 @@ class Panel:
         return [PredictedDraw(self.problem, regime, N, protocol, k, self.seed) for k in range(dots.draws_at(N))]
 
     def at_a_width(self, series: Series, N: int) -> Panel:
-        """Return the panel with one series and one width alone."""
+        """Return the panel with only this series and this width."""
         crosses = {N: series.crosses[N]} if N in series.crosses else {}
         return replace(self, series=(replace(series, crosses=crosses, dots=replace(series.dots, widths=(N,))),))
 
@@ -254,13 +250,10 @@ def regimes(
     )
 
 
-def _is_sgd(draw: Work) -> bool:
-    return isinstance(draw, Run) and isinstance(draw.protocol, SGD)
-
-
-def _longer(draw: Work) -> Run:
-    """Return a run of SGD with steps half as long again."""
-    assert isinstance(draw, Run) and isinstance(draw.protocol, SGD)
+def _with_longer_steps(draw: Work) -> Run | None:
+    """Return a run of SGD with steps half as long again; None for other work."""
+    if not isinstance(draw, Run) or not isinstance(draw.protocol, SGD):
+        return None
     sizes = tuple(1.5 * size for size in draw.protocol.step_sizes)
     return draw.at(protocol=replace(draw.protocol, step_sizes=sizes))
 
@@ -311,7 +304,8 @@ def experiment_of(
         return [row | {name: 1.05 * row[name] for name in ("risk", "trace") if name in row} for row in rows]
 
     def with_longer_steps(rows: Sequence[Row], draws: Sequence[Work]) -> list[Row]:
-        return [_longer(draw).compute() if _is_sgd(draw) else row for row, draw in zip(rows, draws, strict=True)]
+        longer = (_with_longer_steps(draw) for draw in draws)
+        return [row if run is None else run.compute() for row, run in zip(rows, longer, strict=True)]
 
     def with_swapped_weights(rows: Sequence[Row], draws: Sequence[Work]) -> list[Row]:
         return [rows[min(2, len(rows) - 1)], *rows[1:]] if rows else []

@@ -17,17 +17,7 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
-from lazyscope.experiments.frame import (
-    Draw,
-    Experiment,
-    Preset,
-    Row,
-    answer,
-    averaged,
-    canvas,
-    dataset,
-    wrong_rows,
-)
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.judgement import Dot, judged
 from lazyscope.limits import directions
 from lazyscope.population import minimum, projector, random_features
@@ -153,7 +143,7 @@ def _frame(axes: Axes, panel: Dataset, name: str, unit: float) -> None:
         at, colour = panel.sel(regime=label), LOOKS[label]["color"]
         told = f"{label}: risk {float(at.risk.mean()):.3f}" if name == "missed" else _WORDS[label]
         line = unit * at[f"{name}_line"].values
-        jump = b.size - panel.attrs["width"] if label == "NN" else b.size  # from here on it has learnt
+        jump = b.size - panel.attrs["width"] if label == "NN" else b.size  # NN has learnt the directions from here on
         axes.plot(np.insert(b, jump, np.nan), np.insert(line, jump, np.nan), color=colour, label=told, linewidth=1.6)
         look = LOOKS[label] | {"markersize": 3.5, "markeredgewidth": 0.8 if label == "NT" else 0.3}
         axes.errorbar(b, unit * at[name], unit * at[f"{name}_stderr"], linestyle="", elinewidth=0.6, capsize=0, **look)
@@ -200,10 +190,10 @@ def verdict(data: Panels) -> list[str]:
         cells = f"{float(at.risk.mean()):>10.4f}{float(at['sum'].mean()):>10.4f}{low:>26.3f}{high:>12.3f}"
         lines.append(f"{label:>4}{cells}")
     lines.append(f"risk minus sum over directions: at most {gap:.1e}")
-    found = judged(dots_of(panel)).answer()
+    judgement = judged(dots_of(panel)).answer()
     sums = "sums are risks" if gap <= _SUM else "sums do NOT equal risks"
-    words = f"{found}; {sums}."
-    return [*lines, answer(found.holds and gap <= _SUM, words, words)]
+    words = f"{judgement}; {sums}."
+    return [*lines, answer(judgement.holds and gap <= _SUM, words, words)]
 
 
 _TITLE = "What RF, NT and NN have learnt of every eigendirection of B"

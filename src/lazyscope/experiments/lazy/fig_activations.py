@@ -44,7 +44,7 @@ PRESETS = {
 
 
 def panels(preset: PanelsPreset) -> tuple[Panel, ...]:
-    """Return a panel an activation."""
+    """Return one panel for each activation."""
     target = QuadraticTarget.exponential(preset.d, seed=100)
     return tuple(
         Panel(name, title(name), target, regimes(target, _of(preset, name), name, optimal=False)) for name in STEP_SIZES

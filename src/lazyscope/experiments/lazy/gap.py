@@ -161,7 +161,7 @@ def _gaps(preset: GapPreset, drawn: _Drawn) -> Dataset:
         below = limit(problem, Trained(), rho=np.array(widths) / d).risk.values
         cells = [drawn["gap", f"{decay:g}", N] for N in widths]
         crosses.append([(risk - floor, error) for (risk, error), floor in zip(cells, below, strict=True)])
-    found = np.array(crosses)
+    gaps = np.array(crosses)
     wide = [QuadraticTarget(widest_apart(d, N)) for N in widths]
     attained = [
         float(limit(b, NeuralTangent(), rho=N / d).risk - limit(b, Trained(), rho=N / d).risk)
@@ -170,8 +170,8 @@ def _gaps(preset: GapPreset, drawn: _Drawn) -> Dataset:
     return dataset(
         {
             "line": (("decay", "rho"), np.array(lines)),
-            "gap": (("decay", "width"), found[..., 0]),
-            "stderr": (("decay", "width"), found[..., 1]),
+            "gap": (("decay", "width"), gaps[..., 0]),
+            "stderr": (("decay", "width"), gaps[..., 1]),
             "largest": ("rho", largest_gap(rho)),
             "attained": ("width", attained),
         },
@@ -316,10 +316,10 @@ def verdict(data: Panels) -> list[str]:
     top = ratio.line.isel(decay=-1).values
     told = ", ".join(f"{value:.3g} at N/d = {rho:g}" for value, rho in zip(top, ratio.rho.values, strict=True))
     lines.append(f"R_NT/R_NN for b_i = i^−{ratio.decay.values[-1]:g}: {told}")
-    found = judged(dots_of(data["dots"])).answer()
+    judgement = judged(dots_of(data["dots"])).answer()
     stated = f"not as stated: {', '.join(wrong)}" if wrong else "bounds and limits are as stated"
-    words = f"{found}; {stated}."
-    return [*lines, answer(found.holds and not wrong, words, words)]
+    words = f"{judgement}; {stated}."
+    return [*lines, answer(judgement.holds and not wrong, words, words)]
 
 
 _TITLE = "What the gap depends on: spectrum, parameters, activation (Limitations, Eqs. 6 and 11, §2.2)"

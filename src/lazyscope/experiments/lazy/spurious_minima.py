@@ -21,6 +21,7 @@ from lazyscope.experiments.frame.draws import split
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.factored import QuadraticRisk, enough_neurons, second_layer
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
@@ -59,7 +60,7 @@ class SpuriousDraw(Draw):
 
     def compute(self) -> Row:
         """Descend from `starts` random starts and, on the trap, from as many near its minimum."""
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.number, self.d, self.width)))
+        rng = generator(self.seed, self.number, self.d, self.width)
         v, risk = second_layer(self.width, self.both), self._risk()
         begins = [rng.standard_normal((self.d, self.width)) / sqrt(self.d) for _ in range(self.starts)]
         if self.data == "trap":
@@ -77,7 +78,7 @@ class SpuriousDraw(Draw):
     def _risk(self) -> QuadraticRisk:
         if self.data == "trap":
             return QuadraticRisk.trap(self.d, -1.0 if self.both else 1.0)
-        data = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.number, self.d)))
+        data = generator(self.seed, self.number, self.d)
         return QuadraticRisk.of_sample(
             data.standard_normal((self.samples, self.d)), data.standard_normal(self.samples) + (not self.both)
         )
@@ -220,8 +221,10 @@ def _draw_smallest(axes: Axes, panel: Dataset) -> None:
         aside = d + (0.08 if "±" in layer else -0.08)  # the two would cover each other
         axes.plot(aside, at.random, color=colour, marker="D", linestyle="", markersize=5.0,
                   label=f"{layer}: random labels")  # fmt: skip
-    one = panel.sel(layer="v = 1")
-    axes.plot(d, one.random_bound, color="#555555", linestyle=":", label="v = 1: bound √(2n), n = d²/4 random labels")
+    positive = panel.sel(layer="v = 1")
+    axes.plot(
+        d, positive.random_bound, color="#555555", linestyle=":", label="v = 1: bound √(2n), n = d²/4 random labels"
+    )
     axes.set(xlabel="d", ylabel="smallest N without bad ends", ylim=(0.0, 2.2 * d[-1]))
     axes.set_title("The smallest network without spurious minima")
     axes.set_xticks(d)

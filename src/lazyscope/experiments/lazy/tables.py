@@ -34,7 +34,7 @@ def _number(value: Any) -> float | None:
 
 
 def long_rows(panels: Panels) -> list[dict[str, Any]]:
-    """Return everything that the picture shows, a point a row: dots, crosses, lines, traces and floors."""
+    """Return everything that the picture shows, one row for each point of dots, crosses, lines, traces and floors."""
     return [{"panel": name, **row} for name, data in panels.items() for row in _long(data)]
 
 
@@ -48,13 +48,13 @@ def _long(data: Dataset) -> list[dict[str, Any]]:
                 shown = ("step_size", "predicted", "difference", "allowance", "z") if fidelity == "simulate" else ()
                 table.append({"fidelity": fidelity, **size, **point, **{column: row[column] for column in shown}})
     for label in data.series.values.tolist():
-        one = data.sel(series=label)
-        shown = np.isfinite(one.limit.values)
-        for rho, risk in zip(one.rho.values[shown].tolist(), one.limit.values[shown].tolist(), strict=True):
+        series = data.sel(series=label)
+        shown = np.isfinite(series.limit.values)
+        for rho, risk in zip(series.rho.values[shown].tolist(), series.limit.values[shown].tolist(), strict=True):
             table.append({"fidelity": "limit", "regime": label, "rho": rho, "risk": risk})
         for N in data.width.values.tolist():
-            trace = one.trace.sel(width=N).values
-            for samples, risk in zip(one.samples.values.tolist(), trace.tolist(), strict=True):
+            trace = series.trace.sel(width=N).values
+            for samples, risk in zip(series.samples.values.tolist(), trace.tolist(), strict=True):
                 if np.isfinite(risk):
                     at = {"regime": label, "width": N, "rho": N / data.attrs["d"], "samples": int(samples)}
                     table.append({"fidelity": "trace", **at, "risk": risk})
@@ -82,7 +82,7 @@ def dots_of(panels: Panels) -> list[Dot]:
 
 
 def verdict(panels: Panels) -> list[str]:
-    """Return the three fidelities at each cross and dot, the prediction, what lies between, and whether it may."""
+    """Return the three fidelities and the prediction at each cross and dot; say whether dots and predictions agree."""
     lines = []
     for data in panels.values():
         lines += [data.attrs["title"], data.attrs["problem"], *_table(data)]

@@ -90,13 +90,13 @@ class MarginSetting(Setting):
         """Return error and margin, (2, 5): at N and n, and at one more or less of each; None if not all separable."""
         assert isinstance(self.regime, RandomFeatures)
         features = features_at(self.regime, drawn_weights(0, number, N, self.samples, self.d))
-        found = [
+        results = [
             limit(self.problem, features, psi1=(N + a) / self.d, psi2=(self.samples + b) / self.d, method="margin")
             for a, b in _ONE_MORE
         ]
-        if not all(bool(one.separable) for one in found):
+        if not all(bool(result.separable) for result in results):
             return None
-        return np.array([[float(one[name]) for one in found] for name in _JUDGED])
+        return np.array([[float(result[name]) for result in results] for name in _JUDGED])
 
 
 def lines(problem: LinearLabels, regime: RandomFeatures, psi1: NDArray[np.float64], psi2: float) -> Dataset:

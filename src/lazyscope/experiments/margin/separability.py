@@ -80,13 +80,13 @@ def work(preset: SeparabilityPreset) -> list[Run]:
     runs = []
     for name, d, N, n in preset.grid():
         sizes = {"width": (N,), "samples": (n,), "d": (d,)}
-        one = Run("simulate", preset.problem, _REGIMES[name], sizes, "margin")
-        runs += [one.at(number=number) for number in range(preset.draws)]
+        first = Run("simulate", preset.problem, _REGIMES[name], sizes, "margin")
+        runs += [first.at(number=number) for number in range(preset.draws)]
     return runs
 
 
 def data(preset: SeparabilityPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
-    """Return the share of separable draws by d and N/n, and where it crosses one half, a panel a regime."""
+    """Return, in a panel for each regime, the share of separable draws by d and N/n, and where it crosses one half."""
     separable = (
         np.array([float(row["separable"]) for row in rows]).reshape(len(preset.grid()), preset.draws).mean(axis=1)
     )
@@ -156,7 +156,7 @@ def crossing(x: NDArray[np.float64], share: NDArray[np.float64], draws: int) -> 
 
 
 def plot(data: Panels) -> Figure:
-    """Draw the share of separable draws against N/n, a curve a dimension, the threshold as a vertical line."""
+    """Draw the share of separable draws against N/n, one curve for each d; the threshold is a vertical line."""
     with canvas(10.4, 4.3) as figure:
         for axes, (name, panel) in zip(figure.subplots(1, len(data), sharey=True), data.items(), strict=True):
             _panel(axes, panel)
@@ -193,7 +193,7 @@ def verdict(data: Panels) -> list[str]:
             lines.append(f"{name:<20}{d:>5}{cell:>22}{threshold:>11.4f}{width:>19.4f}")
     dots = [dot for name, panel in data.items() for dot in _dots(name, panel)]
     unsure = [dot for dot in dots if dot.off.size * float(dot.predicted) * (1.0 - float(dot.predicted)) >= _EITHER]
-    found = judged(unsure).answer()
+    judgement = judged(unsure).answer()
     rare, seen = _rare([dot for dot in dots if dot not in unsure])
     lines += table(unsure)
     lines.append(
@@ -201,8 +201,8 @@ def verdict(data: Panels) -> list[str]:
     )
     lines.append(f"At the other {len(dots) - len(unsure)} points {rare:.1f} exceptions are expected and {seen} seen.")
     too_many = seen > rare + 4.0 * np.sqrt(rare) + 1.0
-    no = f"Theory and simulation differ: {seen} exceptions" if found.holds else found
-    return [*lines, answer(found.holds and not too_many, found, no)]
+    no = f"Theory and simulation differ: {seen} exceptions" if judgement.holds else judgement
+    return [*lines, answer(judgement.holds and not too_many, judgement, no)]
 
 
 def _dots(name: str, panel: Dataset) -> list[Dot]:

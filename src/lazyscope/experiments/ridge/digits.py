@@ -18,29 +18,19 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.experiments.frame import (
-    Draw,
-    Experiment,
-    Preset,
-    Row,
-    answer,
-    averaged,
-    canvas,
-    dataset,
-    wrong_rows,
-)
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.draws import attributes
 from lazyscope.numerics.blas import threads_for
 from lazyscope.numerics.ridge import ridge_path
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.linear.random_layer import features, unit_rows
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 PIXELS = 64
-IMAGES = 1797
 _FITS: dict[Literal["features", "network"], str] = {
     "features": "Random features, least norm",
     "network": "Trained network, both layers",
@@ -80,7 +70,7 @@ class DigitsDraw(Draw):
     def compute(self) -> Row:
         """Fit and test: `risk` is the mean squared error on held-out images, `error` the share of wrong signs."""
         key = (self.number, self.width, self.samples, len(self.fit))
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+        rng = generator(self.seed, *key)
         X, labels = images()
         order = rng.permutation(len(X))
         seen, held_out = order[: self.samples], order[self.samples :]

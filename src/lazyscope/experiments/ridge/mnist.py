@@ -25,6 +25,7 @@ from lazyscope.lenses.forecast.kernels import of_rows
 from lazyscope.lenses.forecast.rows import Rows
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import scale_colour
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
@@ -78,8 +79,8 @@ class MnistForecast(Draw):
         K = of_rows(X[mine], Activation("relu"), tangent=self.regime == "NT")
         K *= 2.0  # K(x, x) = 1 for ReLU, as √2σ has it
         known = verb.Forecaster.of(Rows(K, y[mine][:, None], None, ""), float(max(self.samples)))
-        found = known.at(*np.ix_(self.samples, self.widths or (np.inf,), self.ridges))
-        return {"risk": found["risk"][0], "stderr": found["stderr"][0], "extrapolated": found["extrapolated"]}
+        forecast = known.at(*np.ix_(self.samples, self.widths or (np.inf,), self.ridges))
+        return {"risk": forecast["risk"][0], "stderr": forecast["stderr"][0], "extrapolated": forecast["extrapolated"]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ class MnistDraw(Draw):
         X, y = images(self.source)
         _, rest = parts(len(X), self.pools, self.pool, self.seed)
         key = (self.number, self.samples, self.width, len(self.source), self.regime == "NT")
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+        rng = generator(self.seed, *key)
         order = rng.permutation(rest)
         train, test = order[: self.samples], order[self.samples :][:_TEST]
         with threads_for(0):  # one thread: the last bit depends on how a product is cut
@@ -193,7 +194,7 @@ def _dots(preset: MnistPreset, regime: Lazy) -> list[MnistDraw]:
 
 def work(preset: MnistPreset) -> list[Draw]:
     """Return the forecast and the fits of both regimes."""
-    return [one for regime in _TITLES for one in _of(preset, regime)]
+    return [piece for regime in _TITLES for piece in _of(preset, regime)]
 
 
 def _of(preset: MnistPreset, regime: Lazy) -> list[Draw]:
@@ -228,7 +229,7 @@ def data(preset: MnistPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
 
 
 def plot(panels: Panels) -> Figure:
-    """Draw a row a regime, a frame a number of images, a colour a ridge."""
+    """Draw a row of frames for each regime, a frame for each number of images, and a colour for each ridge."""
     counts = panels["RF dots"].samples.values
     with canvas(3.7 * len(counts) + 0.4, 7.4) as figure:
         frames = figure.subplots(2, len(counts), squeeze=False, sharey="row")
@@ -239,10 +240,10 @@ def plot(panels: Panels) -> Figure:
                 _frame(axes, panels[f"{regime} lines"].sel(samples=n), panels[f"{regime} dots"].sel(samples=n), regime)
                 axes.set_title(f"{_TITLES[regime]}\nn = {n:,} images")
                 axes.set_ylim(0.8 * shown.min(), 1.25 * shown.max())
-        one = panels["RF dots"].attrs
+        about = panels["RF dots"].attrs
         handles, labels = frames[0, 0].get_legend_handles_labels()
-        lines = f"forecast from {one['pool']:,} images, mean of {one['pools']} such (lines)"
-        words = f"Even or odd, {one['source']}: {lines}; fits on others (dots)"
+        lines = f"forecast from {about['pool']:,} images, mean of {about['pools']} such (lines)"
+        words = f"Even or odd, {about['source']}: {lines}; fits on others (dots)"
         figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), title=words)
     return figure
 

@@ -51,17 +51,17 @@ def _in_folder(folder: Path) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def _idx(folder: Path, name: str) -> NDArray[np.uint8]:
     """Read an IDX file of bytes: 0, 0, 8, the number of dimensions, their sizes as big-endian integers, the bytes."""
-    found = next((file for file in (folder / f"{name}.gz", folder / name) if file.is_file()), None)
-    if found is None:
+    file = next((file for file in (folder / f"{name}.gz", folder / name) if file.is_file()), None)
+    if file is None:
         raise UnreadableFile(f"The folder {folder} must hold {name}, or {name}.gz. Got no such file. {_WHERE}")
     try:
-        content = gzip.decompress(found.read_bytes()) if found.suffix == ".gz" else found.read_bytes()
+        content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
     except (OSError, EOFError) as error:
-        raise UnreadableFile(f"The file {found} must be readable. Got {error} instead.") from None
+        raise UnreadableFile(f"The file {file} must be readable. Got {error} instead.") from None
     dimensions = content[3] if len(content) > 4 and content[:3] == b"\0\0\x08" else 0
     shape = tuple(int.from_bytes(content[4 + 4 * k : 8 + 4 * k], "big") for k in range(dimensions))
     if not dimensions or len(content) != 4 + 4 * dimensions + int(np.prod(shape)):
-        raise UnreadableFile(f"The file {found} must be an IDX file of bytes. Got {len(content):,} others instead.")
+        raise UnreadableFile(f"The file {file} must be an IDX file of bytes. Got {len(content):,} others instead.")
     return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * dimensions).reshape(shape)
 
 

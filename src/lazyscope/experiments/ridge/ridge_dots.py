@@ -70,13 +70,13 @@ class RidgeSetting(Setting):
             return limit(target, RandomFeatures(), width=N, samples=n, ridge=ridge)
 
         here, near = at(0.0, 0.0), [at(*more) for more in _ONE_MORE]
-        found = {}
+        predictions = {}
         for name in MEASURED:
             value = here[name].values
             with np.errstate(invalid="ignore"):
                 left_out = np.max([np.abs(other[name].values - value) for other in near], axis=0)
-            found[name] = value[..., None], np.nan_to_num(left_out, nan=np.inf, posinf=np.inf)
-        return found
+            predictions[name] = value[..., None], np.nan_to_num(left_out, nan=np.inf, posinf=np.inf)
+        return predictions
 
     def _seen(self) -> SpectralTarget:
         assert isinstance(self.problem, LinearTarget) and isinstance(self.regime, RandomFeatures)
@@ -138,7 +138,7 @@ def draw(axes: Axes, data: Dataset, name: str, colours: Mapping[float, Any]) -> 
 
 
 def threshold(axes: Axes) -> None:
-    """Mark N = n, and make the axis of N/n one that people read."""
+    """Mark N = n, and make the axis of N/n logarithmic, with plain numbers."""
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.axvline(1.0, color="#999999", linewidth=0.9, linestyle=":", zorder=0)

@@ -150,9 +150,9 @@ def _distances(axes: Axes, panel: Dataset) -> None:
 def verdict(data: Panels) -> list[str]:
     """Return the measured rates, the dots against formula and limit, and whether both are as they should be."""
     panel, distance = data["risk"], data["distance"]
-    found = rates(distance)
+    fitted = rates(distance)
     lines = [f"{'N/d':>6}" + "".join(f"{f'λ = {ridge:g}':>12}" for ridge in distance.ridge.values)]
-    for psi1, row in zip(distance.psi1.values, found, strict=True):
+    for psi1, row in zip(distance.psi1.values, fitted, strict=True):
         lines.append(f"{psi1:>6g}" + "".join(f"{rate:>12.4f}" for rate in row))
     low, high = int(distance.d.values[0]), int(distance.d.values[-1])
     lines.append(f"exponent of d in |risk − limit|, d = {low:,} … {high:,}")
@@ -165,7 +165,7 @@ def verdict(data: Panels) -> list[str]:
         own, there = f"{float(at.expected):.4f}", f"{float(at.there):.4f}"
         lines.append(f"{psi1:>6g}{cell:>20}{own:>10}{z[k]:>7.1f}{there:>10}{limit_z[k]:>7.1f}")
     near, far = (float(np.sqrt(np.mean(values**2))) for values in (z, limit_z))
-    rate = float(found.flat[np.argmax(np.abs(found - _RATE))])
+    rate = float(fitted.flat[np.argmax(np.abs(fitted - _RATE))])
     last = float(distance.distance.isel(d=-1).max())
     words = f"the rate farthest from −1 is {rate:.3f}, the largest distance at d = {high:,} is {last:.1e}"
     lines.append(str(judgement.answer()))

@@ -122,7 +122,7 @@ def data(preset: CostPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
 
 
 def plot(data: Panels) -> Figure:
-    """Draw n(d), a frame a degree, all on the same scales: lines of theory and dots."""
+    """Draw n(d), lines of theory and dots, with one frame for each degree, all on the same scales."""
     degrees = sorted({int(panel.attrs["degree"]) for panel in data.values()})
     with canvas(13.2, 5.0) as figure:
         frames = figure.subplots(1, len(degrees), sharex=True, sharey=True, squeeze=False)[0]

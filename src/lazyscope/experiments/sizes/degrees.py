@@ -82,7 +82,7 @@ def work(preset: DegreesPreset) -> list[Run]:
 def data(preset: DegreesPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return lines at every d, the steps, dots and, where n = ∞ can be computed, crosses: for n, for N, for N of NT."""
     settings = preset.settings
-    parts = dict(zip(settings, split(rows, [one.trials for one in settings.values()]), strict=True))
+    parts = dict(zip(settings, split(rows, [setting.trials for setting in settings.values()]), strict=True))
     first, other = preset.dimensions[0], float(preset.other)
     lowest = 1.01 + np.log(_NARROWEST) / np.log(first)
     panels = {}
@@ -111,16 +111,16 @@ def _line(preset: DegreesPreset, d: int, panel: str, kappa: FloatArray, other: f
     names = ("samples", "width") if panel == "samples" else ("width", "samples")
     sizes: dict[str, Any] = {names[0]: float(d) ** kappa, names[1]: other}
     target = HarmonicTarget(d, np.array(_ENERGIES))
-    found = limit(target, _regime(panel), **sizes, ridge=preset.ridge)
-    return np.asarray(found.risk.values, dtype=np.float64)
+    theory = limit(target, _regime(panel), **sizes, ridge=preset.ridge)
+    return np.asarray(theory.risk.values, dtype=np.float64)
 
 
 def plot(data: Panels) -> Figure:
     """Draw the risk against log n/log d, against log N/log d, and the latter for the tangent model."""
     with canvas(13.2, 4.9) as figure:
         frames = figure.subplots(1, 3, sharey=True, width_ratios=(1.0, 1.0, 0.55))
-        for axes, (panel, one) in zip(frames, data.items(), strict=True):
-            _frame(axes, one, panel)
+        for axes, (panel, curves) in zip(frames, data.items(), strict=True):
+            _frame(axes, curves, panel)
         frames[0].set_ylabel("risk (predicting 0: 1)")
         handles, labels = frames[1].get_legend_handles_labels()  # which has dots and crosses
         figure.legend(handles, labels, loc="outside lower center", ncols=4)
@@ -134,46 +134,48 @@ _TITLES = {
 }
 
 
-def _frame(axes: Axes, one: Dataset, panel: str) -> None:
-    first, (free, title) = int(one.d.values[0]), _TITLES[panel]
-    axes.plot(one.kappa, one.steps, color="#999999", linewidth=1.2, linestyle=":", label="d → ∞: the steps")
-    for k, d in enumerate(one.d.values.tolist()):
-        colour = scale_colour(1.0 - k / max(1, one.d.size - 1))
-        axes.plot(one.kappa, one.line.sel(d=d), color=colour, label=f"d = {d:,}")
-    at = np.log(one["size"].values) / np.log(first)
+def _frame(axes: Axes, curves: Dataset, panel: str) -> None:
+    first, (free, title) = int(curves.d.values[0]), _TITLES[panel]
+    axes.plot(curves.kappa, curves.steps, color="#999999", linewidth=1.2, linestyle=":", label="d → ∞: the steps")
+    for k, d in enumerate(curves.d.values.tolist()):
+        colour = scale_colour(1.0 - k / max(1, curves.d.size - 1))
+        axes.plot(curves.kappa, curves.line.sel(d=d), color=colour, label=f"d = {d:,}")
+    at = np.log(curves["size"].values) / np.log(first)
     look: dict[str, Any] = {"linestyle": "", "color": "#222222", "zorder": 4}
-    if "risk" in one:
-        label = f"d = {first}, {one.attrs['other']:,} instead of ∞"
+    if "risk" in curves:
+        label = f"d = {first}, {curves.attrs['other']:,} instead of ∞"
         dashed: dict[str, Any] = {"color": scale_colour(1.0), "linestyle": "--", "linewidth": 1.2, "label": label}
-        axes.plot(one.kappa, one.line_of_dots, **dashed)
-        axes.errorbar(at, one.risk, one.stderr, marker="o", markersize=5, label="simulated, on the dashed line", **look)
-    if "exact_risk" in one:
+        axes.plot(curves.kappa, curves.line_of_dots, **dashed)
+        axes.errorbar(
+            at, curves.risk, curves.stderr, marker="o", markersize=5, label="simulated, on the dashed line", **look
+        )
+    if "exact_risk" in curves:
         cross: dict[str, Any] = {"marker": "x", "markersize": 7, "markeredgecolor": "#222222", "markeredgewidth": 1.4}
-        axes.errorbar(at, one.exact_risk, one.exact_stderr, label="exact, n = ∞", capsize=0, **cross, **look)
+        axes.errorbar(at, curves.exact_risk, curves.exact_stderr, label="exact, n = ∞", capsize=0, **cross, **look)
     axes.set(xlabel=f"log {free} / log d", title=title, ylim=(-0.03, 1.1))
-    axes.set_xlim(min(1.0, float(one.kappa[0])), float(one.kappa[-1]))
+    axes.set_xlim(min(1.0, float(curves.kappa[0])), float(curves.kappa[-1]))
 
 
 def verdict(data: Panels) -> list[str]:
     """Return the dots with the formula at their own sizes, how near lines are to the steps, and whether dots agree."""
     lines = [f"{'':<22}{'N':>7}{'n':>7}{'drawn':>20}{'formula':>10}{'z':>7}"]
     everything: list[Dot] = []
-    for panel, one in data.items():
-        for prefix, other in (("", one.attrs["other"]), ("exact_", np.inf)):
-            if f"{prefix}risk" not in one:
+    for panel, curves in data.items():
+        for prefix, other in (("", curves.attrs["other"]), ("exact_", np.inf)):
+            if f"{prefix}risk" not in curves:
                 continue
-            dots = dots_of(one, f"{prefix}{panel}", prefix)
+            dots = dots_of(curves, f"{prefix}{panel}", prefix)
             everything += dots
-            for k, size in enumerate(one["size"].values.tolist()):
+            for k, size in enumerate(curves["size"].values.tolist()):
                 N, n = (other, size) if panel == "samples" else (size, other)
-                mean, error, formula = (float(one[f"{prefix}{key}"][k]) for key in ("risk", "stderr", "expected"))
+                mean, error, formula = (float(curves[f"{prefix}{key}"][k]) for key in ("risk", "stderr", "expected"))
                 name, cell = f"{'exact' if prefix else 'simulated'}, {panel}", f"{mean:.4f} ± {error:.4f}"
                 lines.append(f"{name:<22}{N:>7g}{n:>7g}{cell:>20}{formula:>10.4f}{dots[k].z:>7.1f}")
-    for panel, one in data.items():
-        treads = [kappa for kappa in _TREADS if kappa > float(one.kappa[0])]
-        at = one.sel(kappa=treads, method="nearest")
+    for panel, curves in data.items():
+        treads = [kappa for kappa in _TREADS if kappa > float(curves.kappa[0])]
+        at = curves.sel(kappa=treads, method="nearest")
         off = np.abs(at.line - at.steps).mean("kappa").values
-        told = ", ".join(f"{value:.3f} (d = {d:,})" for value, d in zip(off, one.d.values.tolist(), strict=True))
+        told = ", ".join(f"{value:.3f} (d = {d:,})" for value, d in zip(off, curves.d.values.tolist(), strict=True))
         places = ", ".join(f"{kappa:g}" for kappa in treads)
         lines.append(f"{panel}: mean distance to the steps at κ = {places}: {told}")
     return [*lines, judged(everything).answer()]

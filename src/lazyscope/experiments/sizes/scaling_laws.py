@@ -16,9 +16,10 @@ from lazyscope.experiments.sizes.judged import dots_of, left_out
 from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.problems import SpectralTarget
 from lazyscope.regimes import RandomFeatures
-from lazyscope.runs.pictures import scale_colour
+from lazyscope.runs.pictures import BLUE, GREEN, PURPLE, RED, scale_colour
 from lazyscope.runs.verbs import limit
 from lazyscope.training.linear.gaussian import gaussian_risk
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
@@ -27,7 +28,7 @@ _TOLERANCE = 0.02  # of an exponent
 _RIDGES = (0.0, *np.geomspace(1e-6, 1e2, 17).tolist())
 _LARGE = (1e6, 1e8)  # n between which exponents are measured
 _WIDEST = 1e10  # N: a thousand eigenvalues for each neuron are then known
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+_COLOURS = (BLUE, RED, GREEN, PURPLE)
 _CITED = "defilippis2024dimension,cui2021generalization"
 
 
@@ -56,7 +57,7 @@ class ScalingDraw(Draw):
     def compute(self) -> Row:
         """Draw, fit, and return the risk: 2nN·terms flops and a decomposition of min(n, N)³."""
         key = (self.number, self.width, self.samples)
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+        rng = generator(self.seed, *key)
         return {"risk": np.asarray(gaussian_risk(self.target, self.width, self.samples, self.ridge, rng))}
 
 
@@ -96,8 +97,8 @@ def work(preset: ScalingPreset) -> list[ScalingDraw]:
 
 def risks(target: SpectralTarget, N: Any, n: Any, ridge: Any = 0.0) -> FloatArray:
     """Return the formula's risk, over (N, n), or over (N, n, λ) where there are several ridges."""
-    found = limit(target, RandomFeatures(), width=N, samples=n, ridge=ridge).risk
-    return np.asarray(found.values, dtype=np.float64)
+    risk = limit(target, RandomFeatures(), width=N, samples=n, ridge=ridge).risk
+    return np.asarray(risk.values, dtype=np.float64)
 
 
 def _best(target: SpectralTarget, N: FloatArray, n: FloatArray) -> FloatArray:
@@ -189,8 +190,8 @@ def _regions(laws: Sequence[PowerLaw]) -> Dataset:
     """A row for each region of each law: exponents of n and of N, measured and proved; and that of noise."""
     rows = []
     for law in laws:
-        found = measured(law)
-        rows += [(str(law), name, *found[name], *law.regions[name][:2]) for name in found]
+        fitted = measured(law)
+        rows += [(str(law), name, *fitted[name], *law.regions[name][:2]) for name in fitted]
         rows.append((str(law), "noise, best λ, N = ∞", noisy(law), 0.0, -law.noisy, 0.0))
     law_names, names, *numbers = zip(*rows, strict=True)
     keys = ("measured_n", "measured_N", "proved_n", "proved_N")
@@ -201,17 +202,17 @@ def _regions(laws: Sequence[PowerLaw]) -> Dataset:
 
 def _along(laws: Mapping[str, PowerLaw]) -> Dataset:
     q, n = np.linspace(0.2, 3.0, 29), np.geomspace(*_LARGE, 3)
-    found = [[-_slope(n, _best(law.target(), n**one, n)) for one in q] for law in laws.values()]
-    proved = [[law.along(one) for one in q] for law in laws.values()]
-    columns = {"measured": (("law", "q"), np.array(found)), "proved": (("law", "q"), np.array(proved))}
+    fitted = [[-_slope(n, _best(law.target(), n**exponent, n)) for exponent in q] for law in laws.values()]
+    proved = [[law.along(exponent) for exponent in q] for law in laws.values()]
+    columns = {"measured": (("law", "q"), np.array(fitted)), "proved": (("law", "q"), np.array(proved))}
     return dataset(columns, {"law": list(laws), "q": q}, {"citations": _CITED})
 
 
 def _paths(laws: Mapping[str, PowerLaw], costs: Sequence[float]) -> Dataset:
-    found = [path(law, costs) for law in laws.values()]
+    paths = [path(law, costs) for law in laws.values()]
     columns: dict[str, Any] = {
-        "samples": (("law", "cost"), np.array([n for n, _ in found])),
-        "risk": (("law", "cost"), np.array([risk for _, risk in found])),
+        "samples": (("law", "cost"), np.array([n for n, _ in paths])),
+        "risk": (("law", "cost"), np.array([risk for _, risk in paths])),
         "proved_q": (("law",), [law.best[0] for law in laws.values()]),
         "proved": (("law",), [law.best[1] for law in laws.values()]),
     }
@@ -239,9 +240,7 @@ def _draw_plane(axes: Axes, plane: Dataset, paths: Dataset) -> None:
     axes.plot(n, n, color="white", linestyle=":", label="N = n")
     axes.plot(n, n**law.enough, color="white", linestyle="--", label=f"N = n^{law.enough:g}")
     best = paths.sel(law=str(law))
-    axes.plot(
-        best.samples, best.cost / best.samples, color="#D55E00", marker="o", markersize=4, label="best at cost nN"
-    )
+    axes.plot(best.samples, best.cost / best.samples, color=RED, marker="o", markersize=4, label="best at cost nN")
     limits = {"xlim": (n[0], n[-1]), "ylim": (plane.width.values[0], plane.width.values[-1])}
     axes.set(xscale="log", yscale="log", xlabel="samples n", ylabel="neurons N", title=f"The plane, {law}", **limits)
     axes.legend(loc="lower right", facecolor="#3b3b54", labelcolor="white", framealpha=0.9, frameon=True)
@@ -286,21 +285,21 @@ def verdict(data: Panels) -> list[str]:
     regions, paths = data["regions"], data["path"]
     lines = [f"{'law':<18}{'region':<24}{'n: measured':>12}{'proved':>9}{'N: measured':>13}{'proved':>9}"]
     for k in range(regions.sizes["row"]):
-        one = regions.isel(row=k)
-        numbers = f"{float(one.measured_n):>12.3f}{float(one.proved_n):>9.3f}"
-        if float(one.proved_N) or float(one.measured_N):
-            numbers += f"{float(one.measured_N):>13.3f}{float(one.proved_N):>9.3f}"
-        lines.append(f"{one.law.item():<18}{one.region.item():<24}{numbers}")
+        row = regions.isel(row=k)
+        numbers = f"{float(row.measured_n):>12.3f}{float(row.proved_n):>9.3f}"
+        if float(row.proved_N) or float(row.measured_N):
+            numbers += f"{float(row.measured_N):>13.3f}{float(row.proved_N):>9.3f}"
+        lines.append(f"{row.law.item():<18}{row.region.item():<24}{numbers}")
     off = [float(np.max(np.abs(regions[f"measured_{of}"] - regions[f"proved_{of}"]))) for of in "nN"]
     lines.append(f"{'law':<18}{'cost C = nN':<24}{'C: measured':>12}{'proved':>9}{'N ~ n^q, q:':>13}{'proved':>9}")
     late = paths.cost.values >= np.median(paths.cost.values)
     for name in paths.law.values.tolist():
-        one = paths.sel(law=name)
-        n, cost = one.samples.values[late], one.cost.values[late]
-        rate, q = _slope(cost, one.risk.values[late]), _slope(n, cost / n)
-        numbers = f"{rate:>12.3f}{-float(one.proved):>9.3f}{q:>13.2f}{float(one.proved_q):>9.2f}"
+        best = paths.sel(law=name)
+        n, cost = best.samples.values[late], best.cost.values[late]
+        rate, q = _slope(cost, best.risk.values[late]), _slope(n, cost / n)
+        numbers = f"{rate:>12.3f}{-float(best.proved):>9.3f}{q:>13.2f}{float(best.proved_q):>9.2f}"
         lines.append(f"{name:<18}{'':<24}{numbers}")
-        off.append(abs(rate + float(one.proved)))
+        off.append(abs(rate + float(best.proved)))
     far, found = max(off), judged(dots_of(data["dots"], "dot")).answer()
     lines.append(f"the exponent farthest from its proof is off by {far:.3f}, where {_TOLERANCE:g} is allowed")
     hold = found.holds and far <= _TOLERANCE

@@ -23,7 +23,7 @@ from lazyscope.limits.flow.curve import flow
 from lazyscope.problems import QuadraticTarget
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, Trained
-from lazyscope.runs.pictures import LOOKS, RISK, scale_colour
+from lazyscope.runs.pictures import BLUE, GREEN, LOOKS, ORANGE, RED, RISK, scale_colour
 from lazyscope.runs.verbs import exact, limit
 from lazyscope.training.sgd import lazy_to_rich as training
 
@@ -31,13 +31,12 @@ if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 QUANTITIES = training.QUANTITIES
-_BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
 _TRACES = 4  # scales α whose way is drawn
 _SHOWN = {
-    "movement": ("weights, ‖W − W₀‖/‖W₀‖", _RED, "D"),
-    "drift": ("tangent kernel, ‖K − K₀‖/‖K₀‖", _BLUE, "o"),
-    "distance": ("network − tangent model, over ‖f⋆‖", _GREEN, "^"),
-    "curvature": ("network − its linearisation, over ‖f⋆‖", _ORANGE, "s"),
+    "movement": ("weights, ‖W − W₀‖/‖W₀‖", RED, "D"),
+    "drift": ("tangent kernel, ‖K − K₀‖/‖K₀‖", BLUE, "o"),
+    "distance": ("network − tangent model, over ‖f⋆‖", GREEN, "^"),
+    "curvature": ("network − its linearisation, over ‖f⋆‖", ORANGE, "s"),
 }
 _TOLERANCE = 0.05  # of an exponent, as fitted over finite α
 _NEAR = 0.03  # of a risk
@@ -252,7 +251,12 @@ def _draw_laziness(axes: Axes, panel: Dataset) -> None:
         last = panel[name].isel(point=-1).values
         slope = f"{float(panel.exponent.sel(quantity=name)):.2f}".replace("-", "−")
         # in the lazy regime two and two coincide: open markers around full ones leave both to be seen
-        open_one = {"markerfacecolor": "none", "markeredgecolor": colour, "markersize": 9.5, "markeredgewidth": 1.3}
+        open_one: dict[str, Any] = {
+            "markerfacecolor": "none",
+            "markeredgecolor": colour,
+            "markersize": 9.5,
+            "markeredgewidth": 1.3,
+        }
         look = open_one if name in ("movement", "distance") else {}
         axes.plot(alpha, last, color=colour, marker=marker, linestyle="", label=f"{words}: α$^{{{slope}}}$", **look)
         ends = np.array([1.0, alpha[-1]])

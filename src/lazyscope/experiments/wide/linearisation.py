@@ -17,23 +17,14 @@ import numpy as np
 
 from lazyscope.activations import as_activation
 from lazyscope.checks import FloatArray
-from lazyscope.experiments.frame import (
-    Draw,
-    Experiment,
-    Preset,
-    Row,
-    answer,
-    averaged,
-    canvas,
-    dataset,
-    wrong_rows,
-)
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.drawing import ticks_at
 from lazyscope.experiments.frame.draws import exponents
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.taylor.linearised import side_by_side
 from lazyscope.training.taylor.model import TaylorModel
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
@@ -68,12 +59,9 @@ class LinearisationDraw(Draw):
     words = "{0.activation}, n = {0.n}, N = {0.width}"
     costs = ("n", "n", "width", "d")
 
-    def _generator(self, part: int) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(self.number, self.n, part)))
-
     def compute(self) -> Row:
         """Draw and train; 4nNd flops a step, some n/d times twenty steps."""
-        data, rng = (self._generator(part) for part in (0, self.width))
+        data, rng = (generator(self.seed, self.number, self.n, part) for part in (0, self.width))
         X = data.standard_normal((self.n + _FRESH, self.d))
         X *= sqrt(self.d) / np.linalg.norm(X, axis=1, keepdims=True)
         y = data.standard_normal(self.n)

@@ -24,7 +24,7 @@ from lazyscope.problems import GaussianMixture
 from lazyscope.problems.base import Problem, dimension_of
 from lazyscope.protocols import ParticleDescent
 from lazyscope.regimes import MeanField
-from lazyscope.runs.pictures import LOOKS, scale_colour
+from lazyscope.runs.pictures import BLUE, ORANGE, RED, scale_colour
 from lazyscope.training.mean_field.conditional_gradient import minimise
 from lazyscope.training.mean_field.descent import at_points
 from lazyscope.training.mean_field.particles import Particles, Sample, descend
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _RESOLVED = 1e-5  # excess that descent in float32 can tell from none
-_BLUE, _ORANGE, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NN"))
 _TOLERANCE = 0.1  # of the exponent: descents need not find the best particles
 _SMALL_GAP = 1e-5
 _CHORD_SHARES = 41
@@ -236,7 +235,7 @@ class MeanFieldPreset(Preset):
 
     @property
     def minima(self) -> list[ParticlesDraw]:
-        """The minima over all measures: ReLU, whose best atom is searched for, and u², whose is an eigenvector."""
+        """The minima over all measures: ReLU, whose best atom is searched for, and u², where it is an eigenvector."""
         problem = GaussianMixture(np.array([0.8, 0.5, -0.6]))
         return [
             ParticlesDraw(problem, 0, activation, bound, self.samples, self.atoms)
@@ -311,12 +310,12 @@ def _draw_excess(axes: Axes, panel: Dataset) -> None:
     slope, error = float(panel.exponent), float(panel.exponent_stderr)
     typical = np.exp(np.mean(np.log(every), axis=1))  # the line is fitted to logarithms
     starts = np.broadcast_to(N[:, None], every.shape)
-    axes.plot(starts.ravel(), every.ravel(), color=_RED, marker="o", markersize=3.5, alpha=0.45, linestyle="",
+    axes.plot(starts.ravel(), every.ravel(), color=RED, marker="o", markersize=3.5, alpha=0.45, linestyle="",
               label="each start")  # fmt: skip
-    axes.plot(N, typical, color=_RED, marker="D", markersize=7.0, linestyle="", label="their geometric mean")
+    axes.plot(N, typical, color=RED, marker="D", markersize=7.0, linestyle="", label="their geometric mean")
     middle, height = np.exp(np.mean(np.log(N))), np.exp(np.mean(np.log(typical)))
     label = f"fit, N$^{{{slope:.2f} \\pm {error:.2f}}}$".replace("-", "−")
-    axes.plot(N, height * (N / middle) ** slope, color=_RED, linewidth=1.1, label=label)
+    axes.plot(N, height * (N / middle) ** slope, color=RED, linewidth=1.1, label=label)
     axes.plot(N, 2.5 * height * middle / N, color="#888888", linestyle=DASHES, linewidth=1.0, label="1/N")
     axes.set(xscale="log", yscale="log", xlabel="N, particles", ylabel="risk above the best measure's")
     axes.set_title("What is left at the end")
@@ -324,7 +323,7 @@ def _draw_excess(axes: Axes, panel: Dataset) -> None:
 
 
 def _draw_gaps(axes: Axes, minima: Dataset) -> None:
-    looks = {"relu": ("ReLU, best atom searched for", _BLUE, "o"), "square": ("u², best atom exact", _ORANGE, "s")}
+    looks = {"relu": ("ReLU, best atom searched for", BLUE, "o"), "square": ("u², best atom exact", ORANGE, "s")}
     for name, (words, colour, marker) in looks.items():
         at = minima.sel(activation=name)
         steps = int(at.steps)
@@ -337,8 +336,8 @@ def _draw_gaps(axes: Axes, minima: Dataset) -> None:
 
 
 def _draw_between(axes: Axes, lines: Dataset) -> None:
-    axes.plot(lines.share, lines.straight, color=_ORANGE, label="straight line between the weights")
-    axes.plot(lines.share, lines.mixtures, color=_RED, label="mixtures of the measures")
+    axes.plot(lines.share, lines.straight, color=ORANGE, label="straight line between the weights")
+    axes.plot(lines.share, lines.mixtures, color=RED, label="mixtures of the measures")
     axes.plot([0.0, 1.0], lines.mixtures[[0, -1]], color="#333333", linestyle=":", linewidth=1.2, label="chord")
     axes.set(xlabel="share of the way from one end to another", ylabel="risk on the sample (1 = best constant)")
     axes.set_title(f"Convex in the measure, not in the weights (N = {lines.attrs['particles']})")

@@ -161,13 +161,13 @@ def _check_archive(path: Path, name: str) -> None:
     columns, unpacked = 0, 0
     try:
         with zipfile.ZipFile(path) as archive:
-            for one in archive.infolist():
-                with archive.open(one) as member:
+            for entry in archive.infolist():
+                with archive.open(entry) as member:
                     version = np.lib.format.read_magic(member)
                     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else _header_2_0
                     shape, _, dtype = read(member)
                 if dtype.hasobject:
-                    raise UnreadableFile(f"{must} {one.filename} with Python objects instead, which is not opened.")
+                    raise UnreadableFile(f"{must} {entry.filename} with Python objects instead, which is not opened.")
                 columns += 1 if len(shape) < 2 else int(shape[1])
                 unpacked += int(np.prod([float(size) for size in shape])) * dtype.itemsize
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:

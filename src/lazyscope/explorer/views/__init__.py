@@ -8,6 +8,6 @@ from lazyscope.explorer.views.dynamics import rich, training
 from lazyscope.explorer.views.lazy import directions, mixture, quadratic
 
 VIEWS: dict[str, View] = {
-    one.VIEW.name: one.VIEW
-    for one in (quadratic, directions, mixture, training, rich, descent, degrees, margin, beyond, data)
+    module.VIEW.name: module.VIEW
+    for module in (quadratic, directions, mixture, training, rich, descent, degrees, margin, beyond, data)
 }

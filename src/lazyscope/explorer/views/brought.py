@@ -129,9 +129,9 @@ def _shares(known: Known, n: tuple[float, ...], N: tuple[float, ...], ridge: flo
 
     rows, widths = np.broadcast_arrays(np.array(n), np.array(N))
     λ = known.forecaster.best_ridge(rows, widths) if ridge is None else np.full(rows.shape, ridge)
-    found = known.forecaster.at(rows, widths, λ)
-    shares, stderr = known.forecaster.overall(found)
-    return Shares(shares[0], np.exp(SURE * stderr), λ, found["degrees_of_freedom"])
+    forecast = known.forecaster.at(rows, widths, λ)
+    shares, stderr = known.forecaster.overall(forecast)
+    return Shares(shares[0], np.exp(SURE * stderr), λ, forecast["degrees_of_freedom"])
 
 
 def _regime(state: DataState) -> RandomFeatures | NeuralTangent:
@@ -144,7 +144,7 @@ def grids_of(setting: Setting) -> dict[str, tuple[FloatArray, str, str]]:
     beyond = np.unique(np.geomspace(P, far, 14).round())[1:] if far > P else np.array([])
     here = setting.N if np.isfinite(setting.N) else float(P)
     peak = {"samples": np.round(np.multiply(here, NEAR)), "width": np.round(np.multiply(setting.n, NEAR))}
-    found = {}
+    grids = {}
     for name, (low, high, count), others in (
         ("samples", (min(_LEAST, P), P, 40), beyond), ("width", (1, WIDEST, 56), np.array([]))
     ):  # fmt: skip
@@ -153,8 +153,8 @@ def grids_of(setting: Setting) -> dict[str, tuple[FloatArray, str, str]]:
         python, option = f"np.geomspace({low}, {high}, {count}).round()", f"{low}:{high}:{count}log"
         words = [f"{value:g}" for value in others]
         values = np.unique(np.concatenate([np.geomspace(low, high, count).round(), others]))
-        found[name] = values, ",".join([option, *words]), f"np.unique(np.r_[{python}, {', '.join(words)}])"
-    return found
+        grids[name] = values, ",".join([option, *words]), f"np.unique(np.r_[{python}, {', '.join(words)}])"
+    return grids
 
 
 # -- again ---------------------------------------------------------------------------------------------------
@@ -167,7 +167,11 @@ def _table(setting: Setting) -> tuple[list[str], str]:
         return [f"table = example({name!r})"], f"--example {name}"
     drop = f", drop={list(setting.known.dropped)!r}" if setting.known.dropped else ""
     python = f"table = describe(read({name!r}), {setting.known.target!r}{drop})"
-    words = ["--target", setting.known.target, *(word for one in setting.known.dropped for word in ("--drop", one))]
+    words = [
+        "--target",
+        setting.known.target,
+        *(word for column in setting.known.dropped for word in ("--drop", column)),
+    ]
     return [python], " ".join(map(shlex.quote, [name, *words]))
 
 

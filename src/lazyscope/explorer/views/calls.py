@@ -13,6 +13,7 @@ import numpy as np
 
 from lazyscope.evidence.registry import claims, find
 from lazyscope.evidence.results import stderr_name
+from lazyscope.experiments.frame.draws import over_draws
 from lazyscope.explorer.views.picture import record
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
@@ -112,7 +113,7 @@ class Call:
         return record(find(self.verb, self.problem, self.regime, self.arguments.get("method")))
 
     def values(self, result: Any, variable: str) -> tuple[Any, Any]:
-        """Return a variable of its result, and the standard error: None from a single draw."""
+        """Return a variable of its result, and the standard error: None if there is one draw."""
         error = stderr_name(variable)
         return result[variable].values, result[error].values if error in result else None
 
@@ -143,6 +144,14 @@ class Call:
             elif name != "method":  # which is the usual one
                 asked[name] = value
         return command(self.verb, kind, {**asked, **instead})
+
+
+class DrawnCall(Call):
+    """A call whose result has every draw, along the first axis of each variable."""
+
+    def values(self, result: Any, variable: str) -> tuple[Any, Any]:
+        """Return the mean over draws, and its standard error."""
+        return over_draws(result[variable], axis=0)
 
 
 @dataclass(frozen=True, eq=False)

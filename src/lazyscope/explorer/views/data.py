@@ -40,17 +40,17 @@ def lines(state: DataState) -> dict[str, Any]:
     top = axis("error / best constant's", log=state.log, range_=_range(setting))
     picture = Picture(f"{known.about}; {setting.regime}", axes, [top])
     n, N = grids["samples"][0], grids["width"][0]
-    found = setting.shares(n, setting.N)
+    shares = setting.shares(n, setting.N)
     name, role = AGAINST["samples"]
     for label, part, dash in ((name, n <= P, "solid"), (BEYOND, n >= P, "dash")):
         if np.count_nonzero(part) > 1:
-            low, high = found.band
-            picture.line(label, role, n[part], found.value[part], CLAIM, dash=dash, band=(low[part], high[part]))
+            low, high = shares.band
+            picture.line(label, role, n[part], shares.value[part], CLAIM, dash=dash, band=(low[part], high[part]))
     if state.regime == "rf":
-        found = setting.shares(setting.n, N)
+        shares = setting.shares(setting.n, N)
         name, role = AGAINST["width"]
         dash = "solid" if setting.n <= P else "dash"
-        picture.line(name, role, N, found.value, CLAIM, dash=dash, band=found.band)
+        picture.line(name, role, N, shares.value, CLAIM, dash=dash, band=shares.band)
     _tell(picture, setting)
     command, python = again(setting, grids)
     table = {
@@ -152,7 +152,7 @@ class Fit(Call):
         return MEASURED
 
     def values(self, result: FloatArray, variable: str) -> tuple[Any, Any]:
-        """Return the mean over draws, and its standard error: None from a single draw."""
+        """Return the mean over draws, and its standard error: None if there is one draw."""
         return result.mean(), result.std(ddof=1) / np.sqrt(len(result)) if len(result) > 1 else None
 
     def source(self) -> str:

@@ -89,7 +89,7 @@ class Picture:
         ends = [place for place, value in zip(listed(x), listed(y), strict=True) if value is None]
         if ends:
             self.note(
-                name, f"Infinite at {', '.join(f'{one:g}' for one in ends[:3] if one is not None)}: no point there."
+                name, f"Infinite at {', '.join(f'{end:g}' for end in ends[:3] if end is not None)}: no point there."
             )
         values = {"name": name, "role": role, "panel": panel, "dash": dash, "x": listed(x), "y": listed(y)}
         around = {} if band is None else {"low": listed(band[0]), "high": listed(band[1])}

@@ -25,5 +25,7 @@ def _read() -> list[dict[str, Any]]:
 def dots(view: str, state: State) -> dict[str, Any] | None:
     """Return the dots of a state, in the shape of `schemas.Kept`, or None."""
     asked = state.model_dump()
-    found = (one for one in _read() if one["view"] == view and one["state"] == asked)
-    return next(({name: one[name] for name in ("dots", "notes", "command", "python", "about")} for one in found), None)
+    matching = (entry for entry in _read() if entry["view"] == view and entry["state"] == asked)
+    return next(
+        ({name: entry[name] for name in ("dots", "notes", "command", "python", "about")} for entry in matching), None
+    )

@@ -1,4 +1,4 @@
-"""Columns of a table: which are numbers, categories or dates, and which cannot be used; those are told all at once."""
+"""Columns of a table: which are numbers, categories or dates, and which are refused, all in one message."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from lazyscope.errors import InvalidParameter
 if TYPE_CHECKING:
     import pandas as pd
 
-FEW_CATEGORIES = 50  # of a column; rarer ones are taken together
+FEW_CATEGORIES = 50  # of a column; rarer ones become one category
 _OWNER = "the table"
 _SHARE_OF_TEXT = 0.1  # of the rows: a column with more values than that, and than FEW_CATEGORIES, is text
-_NAMED = 5  # columns of a list that are named; the others are counted
+_NAMED = 5  # columns that a list names; the others are only counted
 _COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?|[+-]?,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})*|0")
 _ISO = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?")
@@ -162,7 +162,7 @@ def _days(column: pd.Series) -> Any:
 
 
 def _layout(column: pd.Series) -> str | None:
-    """Return how the dates of a column of texts are written, or None where they are no dates, or it cannot be told."""
+    """Return how the dates of a column of texts are written, or None where they are no dates or unclear."""
     if _matches(column, _ISO):
         return "ISO8601"
     if _matches(column, _DOTTED):

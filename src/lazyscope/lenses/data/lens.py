@@ -58,7 +58,7 @@ class DataLens:
 
     @property
     def verdict(self) -> str:
-        """The answer in a sentence; in another what boosted trees would do, in a third what more rows would change."""
+        """The answer in up to three sentences: on training, on boosted trees, and on more rows."""
         said = [verdict.sentence(self.measured, self.middle), verdict.boosting(self.measured, self.middle)]
         if self.outlook is not None and self.outlook.advice.learns and verdict.learns(self.measured):
             said.append(f"For random features, {self.outlook.advice.of_rows}")
@@ -104,7 +104,7 @@ def data_lens(
     seed: int = 0,
     rows: int = _MOST_ROWS,
 ) -> DataLens:
-    """Look at a table: train, estimate, predict, judge. A budget may run already.
+    """Look at a table: train, estimate, predict, judge. A `Budget` may already be running.
 
     >>> from lazyscope.lenses.data.table import from_arrays
     >>> rng = np.random.default_rng(0)
@@ -157,7 +157,7 @@ def data_lens(
 
 
 def _crowded(clock: Budget) -> float:
-    """Return how many times longer than its processor time the work so far took: beside busy neighbours, up to 8."""
+    """Return wall time over processor time so far, from 1 to 8: more than 1 where others use the cores, too."""
     return float(np.clip(clock.spent / max(time.process_time(), 0.1), 1.0, 8.0))
 
 
@@ -170,8 +170,6 @@ def _fewer_rows(table: Table, most: int, seed: int) -> tuple[Table, tuple[str, .
     n = len(table.X)
     if n <= most:
         return table, table.notes
-    from dataclasses import replace
-
     kept = np.sort(np.random.default_rng(seed).permutation(n)[:most])
     return (
         replace(table, X=table.X.iloc[kept].reset_index(drop=True), y=table.y[kept]),
@@ -180,7 +178,7 @@ def _fewer_rows(table: Table, most: int, seed: int) -> tuple[Table, tuple[str, .
 
 
 def _ahead(table: Table, clock: Budget, seed: int) -> tuple[Outlook | None, tuple[str, ...]]:
-    """Return the forecast of more rows, from a kernel matrix that the time left allows, or a word why not."""
+    """Return the forecast of more rows, from a kernel matrix that the time left allows, or a note why there is none."""
     report(0, 1, "forecast")
     if clock.left < max(0.2 * _FOR_THEORY * clock.seconds, _FOR_OUTLOOK * _crowded(clock)):
         return None, ("no forecast of more rows: no time was left",)

@@ -31,7 +31,7 @@ _SHARES = (0.5, 0.25, 0.125)  # of the training rows
 _FEWEST = 40
 _PILOT = 100  # rows on which regimes are timed, and compared if nothing else fits; at most twice as many
 _FOR_ROWS = 0.8  # of what is left, for the comparison on more rows
-_DOUBT = 1.3  # by how much longer a fit on more rows may take than its flops say
+_DOUBT = 1.3  # factor by which a fit on more rows may take longer than its flops say
 _GROWTH = 4  # times the rows from one comparison to the next: the time of the next is known, and a trend is seen
 _WORTH_MORE = 1.3  # times the rows, for a comparison to be made again
 _WIDEST = 16384
@@ -126,7 +126,7 @@ class _Bench:
         return self._rate(cell.regime) * self.flops(cell) * (len(self.folds) if folds is None else folds)
 
     def _rate(self, regime: str) -> float:
-        """Return the seconds a flop as timed last; where nothing was, as usual, and slower where others were slower."""
+        """Return the seconds per flop: as timed last, or the usual ones, times how much slower other regimes were."""
         known = self.budget.rates
         if regime in known:
             return known[regime]
@@ -237,7 +237,7 @@ def middle_of(widths: Sequence[int]) -> int:
 def spread(parts: Sequence[FloatArray]) -> tuple[float, float]:
     """Return the mean over folds, and its standard error: over folds or over rows, whichever is the larger.
 
-    Five folds are few to tell a spread from, and rows do not know of the training sets that they share.
+    Five folds are too few for a reliable spread, and rows of one fold share a training set, which their spread ignores.
 
     >>> spread([np.array([1.0, 2.0]), np.array([2.0, 3.0])])
     (2.0, 0.5)
@@ -254,7 +254,7 @@ def _words(cell: Cell) -> str:
 
 
 def _plan(widths: Sequence[int], n: int, classes: int) -> list[Cell]:
-    """Return what is measured after the comparison, the most telling first."""
+    """Return what is measured after the comparison, the most informative first."""
     middle = middle_of(widths)
     others = [width for width in widths if width != middle]
     sizes = [int(share * n) for share in _SHARES if share * n >= max(_FEWEST, classes)]
@@ -265,13 +265,10 @@ def _plan(widths: Sequence[int], n: int, classes: int) -> list[Cell]:
 
 
 def _run(result: Measured, cell: Cell, bench: _Bench) -> bool:
-    """Measure one cell in all folds, or leave it out where the time would not do."""
+    """Measure one cell in all folds; skip it, and return False, where the time does not suffice."""
     if cell in result.losses:
         return True
     units, budget, folds = bench.flops(cell), bench.budget, bench.folds
-    if bench.expected(cell) > budget.left:
-        result.skipped.append(cell)
-        return False
     losses, squared, start = [], [], budget.left
     for k, fold in enumerate(folds):
         if bench.expected(cell, len(folds) - k) > budget.left:

@@ -66,15 +66,12 @@ def against_samples(lens: DataLens) -> Figure | None:
 
 def more_rows(lens: DataLens) -> Figure | None:
     """Draw the squared error of the lazy regimes against rows: forecasts as lines, dashed beyond, fits as dots."""
-    from matplotlib.figure import Figure
-
     if lens.outlook is None:
         return None
     squared = lens.measured.squared
     least = min((cell.samples for cell in squared), default=lens.measured.rows)
     n, lines = lens.outlook.along_samples(least, lens.middle)
-    with pictures.style():
-        figure = Figure(figsize=(6.4, 4.2))
+    with pictures.canvas(6.4, 4.2) as figure:
         axes = figure.add_subplot()
         for name, (share, factor) in lines.items():
             look = _LOOKS[name]
@@ -96,10 +93,7 @@ def more_rows(lens: DataLens) -> Figure | None:
 
 
 def _curves(lens: DataLens, along: str, cells: dict[str, list[Any]], label: str) -> Figure:
-    from matplotlib.figure import Figure
-
-    with pictures.style():
-        figure = Figure(figsize=(6.4, 4.2))
+    with pictures.canvas(6.4, 4.2) as figure:
         axes = figure.add_subplot()
         highest = 0.0
         ticks = {getattr(cell, along) for line in cells.values() for cell in line}
@@ -163,12 +157,9 @@ def _legend(axes: Axes) -> None:
 
 def spectrum(lens: DataLens) -> Figure:
     """Draw the eigenvalues of the estimated B, the largest first."""
-    from matplotlib.figure import Figure
-
     assert lens.part is not None
     values = lens.part.spectrum
-    with pictures.style():
-        figure = Figure(figsize=(6.4, 3.2))
+    with pictures.canvas(6.4, 3.2) as figure:
         axes = figure.add_subplot()
         axes.bar(np.arange(1, len(values) + 1), values, color=pictures.LOOKS["NN"]["color"], width=0.7)
         axes.axhline(0.0, color="#444444", linewidth=0.8)
@@ -179,10 +170,7 @@ def spectrum(lens: DataLens) -> Figure:
 
 def forecasts(lens: DataLens) -> Figure:
     """Draw what theory says each regime could reach on these data with infinitely many samples."""
-    from matplotlib.figure import Figure
-
-    with pictures.style():
-        figure = Figure(figsize=(6.4, 4.2))
+    with pictures.canvas(6.4, 4.2) as figure:
         axes = figure.add_subplot()
         for name, values in lens.forecast.items():
             axes.plot(lens.forecast_widths, values, label=lens.names[name], linestyle="--", **_LOOKS[name])

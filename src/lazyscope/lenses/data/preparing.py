@@ -12,6 +12,7 @@ from lazyscope.checks import FloatArray, whole_number
 from lazyscope.errors import InvalidParameter
 from lazyscope.lenses.data.columns import FEW_CATEGORIES
 from lazyscope.lenses.data.table import Table
+from lazyscope.weights import generator
 
 
 def preparation(table: Table) -> Any:
@@ -84,7 +85,7 @@ def folds(table: Table, count: int, seed: int) -> Sequence[Fold]:
         splitter = KFold(count, shuffle=True, random_state=seed)
     result = []
     for k, (train, test) in enumerate(splitter.split(table.X, table.y)):
-        train = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(k,))).permutation(train)
+        train = generator(seed, k).permutation(train)
         if table.task == "classification":
             train = _every_class_first(train, table.y[train])
         prepare = preparation(table)

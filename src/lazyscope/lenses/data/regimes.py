@@ -1,4 +1,4 @@
-"""The four regimes as estimators that choose their own regularisation, so that none has an unfair hand; and boosting.
+"""The four regimes as estimators that choose their own regularisation, so that the comparison is fair; and boosting.
 
 RF and NT choose their ridge by generalised cross-validation. The trained network chooses weight decay and the number of
 epochs, the quadratic model and boosted trees their number of steps, on a fifth of the training rows; then they are

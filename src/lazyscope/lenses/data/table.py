@@ -11,13 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lazyscope.errors import InvalidParameter, UnreadableFile
-from lazyscope.lenses.data.columns import (
-    FEW_CATEGORIES,
-    different_values,
-    shortened,
-    usable,
-    with_decimal_commas,
-)
+from lazyscope.files import unreadable
+from lazyscope.lenses.data.columns import FEW_CATEGORIES, different_values, shortened, usable, with_decimal_commas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,28 +62,28 @@ def read(path: str | Path) -> pd.DataFrame:
     readers = {".csv": _csv, ".tsv": _csv, ".parquet": _parquet, ".npz": _npz}
     suffix = file.suffix.lower()
     if suffix not in readers:
-        raise _unreadable(file, f"end in {', '.join(SUFFIXES)}", file.name)
+        raise unreadable(file, f"end in {', '.join(SUFFIXES)}", file.name)
     if not file.is_file():
         got = "a folder" if file.is_dir() else "no such file"
-        raise _unreadable(file, "be a file", got, "Check the path.")
+        raise unreadable(file, "be a file", got, "Check the path.")
     try:
         frame = readers[suffix](file)
     except UnreadableFile:
         raise
     except OSError as error:
-        raise _unreadable(file, "be readable", error.strerror or error) from None
+        raise unreadable(file, "be readable", error.strerror or error) from None
     except ImportError:
         advice = "pip install 'lazyscope[parquet]'"
-        raise _unreadable(file, "have a reader: Parquet needs pyarrow", "none", advice) from None
+        raise unreadable(file, "have a reader: Parquet needs pyarrow", "none", advice) from None
     except (
         ValueError, TypeError, KeyError, pd.errors.ParserError, EOFError,
         zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError,  # archives that are broken, or locked
     ) as error:  # fmt: skip
-        raise _unreadable(file, "hold a table", " ".join(str(error).split())[:120]) from None
+        raise unreadable(file, "hold a table", " ".join(str(error).split())[:120]) from None
     n, d = frame.shape
     if n == 0 or d < 2:
         got = f"{n or 'no'} row{'s' * (n != 1)} below a header of {d} column{'s' * (d != 1)}"
-        raise _unreadable(file, "hold a table with a header, rows, and at least two columns", got)
+        raise unreadable(file, "hold a table with a header, rows, and at least two columns", got)
     return frame
 
 
@@ -99,9 +94,9 @@ def _csv(file: Path) -> pd.DataFrame:
         with file.open(encoding="utf-8-sig") as lines:
             head = lines.readline()
     except UnicodeDecodeError:
-        raise _unreadable(file, "be text in UTF-8", "other bytes") from None
+        raise unreadable(file, "be text in UTF-8", "other bytes") from None
     if not head:
-        raise _unreadable(file, "hold a table", "an empty file")
+        raise unreadable(file, "hold a table", "an empty file")
     separator = max(",;\t", key=head.count)
     try:
         frame = pd.read_csv(file, sep=separator, encoding="utf-8-sig", skipinitialspace=True)
@@ -109,7 +104,7 @@ def _csv(file: Path) -> pd.DataFrame:
         if ragged := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error)):
             wanted, line, seen = ragged.groups()
             got = f"{seen} entries in line {line}"
-            raise _unreadable(file, f"have {wanted} entries in every line, as above", got) from None
+            raise unreadable(file, f"have {wanted} entries in every line, as above", got) from None
         raise
     return with_decimal_commas(frame)
 
@@ -121,7 +116,7 @@ def _parquet(file: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(file, engine="pyarrow")
     except (pyarrow.ArrowInvalid, pyarrow.ArrowNotImplementedError) as error:
-        raise _unreadable(file, "hold a table", " ".join(str(error).split())[:120]) from None
+        raise unreadable(file, "hold a table", " ".join(str(error).split())[:120]) from None
 
 
 def _npz(file: Path) -> pd.DataFrame:
@@ -131,23 +126,19 @@ def _npz(file: Path) -> pd.DataFrame:
     import pandas as pd
 
     if not zipfile.is_zipfile(file):
-        raise _unreadable(file, "be an archive of arrays, as numpy.savez writes it", "something else")
+        raise unreadable(file, "be an archive of arrays, as numpy.savez writes it", "something else")
     columns: dict[str, Any] = {}
     with np.load(file, allow_pickle=False) as arrays:
         for name in arrays.files:
             array = arrays[name]
             if array.ndim not in (1, 2):
-                raise _unreadable(file, "hold arrays of one or two dimensions", f"{name} of shape {array.shape}")
+                raise unreadable(file, "hold arrays of one or two dimensions", f"{name} of shape {array.shape}")
             new = {name: array} if array.ndim == 1 else {f"{name}_{j}": part for j, part in enumerate(array.T)}
             twice = next((column for column in new if column in columns), None)
             if twice is not None:
-                raise _unreadable(file, "name every column once", f"two columns {twice}", "Rename an array.")
+                raise unreadable(file, "name every column once", f"two columns {twice}", "Rename an array.")
             columns |= new
     return pd.DataFrame(columns)
-
-
-def _unreadable(file: Path, must: str, got: object, advice: str = "") -> UnreadableFile:
-    return UnreadableFile(" ".join(f"The file {file} must {must}. Got {got} instead. {advice}".split()))
 
 
 def example(name: str) -> Table:
@@ -164,7 +155,7 @@ def example(name: str) -> Table:
     return describe(bunch.frame, "target", name=name)
 
 
-def from_arrays(X: Any, y: Any, *, task: str | None = None, name: str = "data") -> Table:
+def from_arrays(X: Any, y: Any, *, task: str | None = None) -> Table:
     """Return a table of arrays (or a frame and a series)."""
     import pandas as pd
 
@@ -181,7 +172,7 @@ def from_arrays(X: Any, y: Any, *, task: str | None = None, name: str = "data") 
     while target in frame.columns:
         target += "_"
     frame[target] = column
-    return describe(frame, target, task=task, name=name)
+    return describe(frame, target, task=task, name="data")
 
 
 def describe(
@@ -241,7 +232,7 @@ def _check_names(frame: pd.DataFrame, target: str, drop: Sequence[str]) -> None:
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
         raise InvalidParameter.of(_OWNER, "data", "name every column once", f"several columns {twice[0]!r}")
-    for column, option in ((target, "target"), *((one, "drop") for one in drop)):
+    for column, option in ((target, "target"), *((dropped, "drop") for dropped in drop)):
         if column not in frame.columns:
             raise InvalidParameter.of(_OWNER, option, f"name a column: {columns(frame)}", repr(column))
     if target in drop:

@@ -190,7 +190,7 @@ def boosting(measured: Measured, width: int) -> str:
         everywhere = _lasts(measured, gained, _of_trees(measured, measured.before(width), width))
     would = "Boosted trees would do" if everywhere else "On these rows boosted trees do"
     if not learns(measured) and not (gained.share > 0 and _beats_constant(measured, trees)):
-        return ""  # whoever is worse than a constant by less is no better
+        return ""  # both are worse than a constant: which is the less bad does not matter
     if not gained.clear:
         return f"{would} no better: their error is {error:#.3g}, a difference of {gained}."
     word, how = ("better", "lower") if gained.share > 0 else ("worse", "higher")

@@ -11,7 +11,7 @@ from lazyscope.lenses.forecast.verb import Forecaster
 
 _CLEAR = 2.0  # standard errors
 _WORTH_A_WORD = 0.01
-_FAR_BELOW = 0.1  # of the best constant's error: who may be that far below it is not said to learn nothing
+_FAR_BELOW = 0.1  # of the best constant's error: nobody whose error may be this far below it is said to learn nothing
 _NOTHING = 1e-6  # of the best constant's error
 _SAME = 0.03  # of the error: widths that near to infinity gain nothing more
 _NO_RIDGE = 1e-5  # of the mean of the kernel's diagonal
@@ -108,12 +108,12 @@ def advise(known: Forecaster, rows: int, *, widths: bool = True) -> Advice:
     more = _rounded(float(rows))
     n = np.array([float(rows), float(rows + more)])
     ridge = known.best_ridge(n, np.inf)
-    found = known.at(n, np.inf, ridge)
-    shares, sure = known.overall(found)
+    forecast = known.at(n, np.inf, ridge)
+    shares, sure = known.overall(forecast)
     here, change, own = float(shares[0, 0]), shares[:, 1] / shares[:, 0], float(sure[0])
-    apart = np.sqrt(np.mean(found["apart"][:, 1] ** 2))  # what the continuation adds to the jackknife
-    stderr = float(np.hypot(curve.spread(change) * found["widened"][1], apart))
-    gain = Gain(rows, more, 1.0 - float(change[0]), stderr * float(change[0]), bool(found["extrapolated"][1]))
+    apart = np.sqrt(np.mean(forecast["apart"][:, 1] ** 2))  # what the continuation adds to the jackknife
+    stderr = float(np.hypot(curve.spread(change) * forecast["widened"][1], apart))
+    gain = Gain(rows, more, 1.0 - float(change[0]), stderr * float(change[0]), bool(forecast["extrapolated"][1]))
     learns = here < min(float(np.exp(-_CLEAR * own)), 1.0 - _WORTH_A_WORD)
     width = _enough(known, n[0], (1.0 + _SAME) * here) if widths else None
     return Advice(rows, here, own, learns, gain, width, float(ridge[0]), known.diagonal, widths)

@@ -48,17 +48,17 @@ def ends(pool: Pool, last: int) -> tuple[NDArray[np.int64], FloatArray]:
 def _octaves(df1: FloatArray, last: int) -> NDArray[np.int64]:
     """Return the nodes nearest to df₁ = 1.5, 3, 6, …, none twice, and the last one that is trusted."""
     wanted = _FIRST * 2.0 ** np.arange(0.0, np.log2(df1[last] / _FIRST))
-    found = [int(np.argmin(np.abs(np.log(df1[last:] / value)))) + last for value in wanted]
-    return np.array([*dict.fromkeys(k for k in found if df1[k] < df1[last] / 1.4), last])
+    nearest = [int(np.argmin(np.abs(np.log(df1[last:] / value)))) + last for value in wanted]
+    return np.array([*dict.fromkeys(k for k in nearest if df1[k] < df1[last] / 1.4), last])
 
 
 def _evidence(seen: FloatArray, C: FloatArray, u: FloatArray) -> FloatArray:
     """Return the log of the mean likelihood over ρ, (copies, targets)."""
-    found = []
+    likelihoods = []
     for rate in _RATES:
         covariance = C + rate**2 * np.minimum(u[:, None], u)
         root = np.linalg.cholesky(covariance)
         white = np.linalg.solve(root, np.moveaxis(seen + rate * u, -1, 0).reshape(u.size, -1))
-        found.append(-0.5 * np.sum(white**2, axis=0) - np.sum(np.log(np.diagonal(root))))
-    whole = np.logaddexp.reduce(found, axis=0).reshape(seen.shape[:-1])
+        likelihoods.append(-0.5 * np.sum(white**2, axis=0) - np.sum(np.log(np.diagonal(root))))
+    whole = np.logaddexp.reduce(likelihoods, axis=0).reshape(seen.shape[:-1])
     return np.asarray(whole - np.log(len(_RATES)))

@@ -83,7 +83,7 @@ def errors(functions: Functions, n: FloatArray, N: FloatArray, ridge: FloatArray
     (kappa, df1, gap), (G, M) = functions.sizes(t), functions.errors(t)
     wide = np.isinf(N)
     with np.errstate(invalid="ignore", divide="ignore"):
-        # a ridge that asks for a smaller κ than the table has is none that its rows could tell
+        # a ridge that would need a smaller κ than the table has cannot be told from none by its rows
         first, most, _ = functions.sizes(functions.t[:1])
         none = (ridge == 0.0) | (_asked(first, n, N, ridge) > most)
         free_n, free_N = _left(df1, kappa, n, N, ridge, none)

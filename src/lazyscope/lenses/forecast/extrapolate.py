@@ -148,7 +148,7 @@ def _ended(
         ended.append(flat)
     order = np.concatenate([weights[..., -1:], weights[..., :-1]], axis=-1)
     mean = np.einsum("ctk,kctx->ctx", order, ended)
-    around = (np.array([one[0] for one in ended]) - mean[0]) ** 2
+    around = (np.array([average[0] for average in ended]) - mean[0]) ** 2
     around[0] += spread**2
     return mean, np.sqrt(np.einsum("tk,ktx->tx", order[0], around))
 

@@ -21,6 +21,7 @@ from lazyscope.lenses.forecast.kernels import gram
 from lazyscope.lenses.forecast.of_table import BIAS
 from lazyscope.lenses.forecast.rows import targets
 from lazyscope.regimes import RandomFeatures
+from lazyscope.weights import generator
 
 MOST_TESTED = 1000
 """Rows that a fit is tested on at most."""
@@ -58,7 +59,7 @@ def held_out(
 
 def _draws(draws: int, seed: int) -> Iterator[np.random.Generator]:
     for k in range(whole_number(draws, "held_out", "draws")):
-        yield np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(k,)))
+        yield generator(seed, k)
 
 
 def _features(

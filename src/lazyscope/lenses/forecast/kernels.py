@@ -13,7 +13,6 @@ the weights of `lazyscope.estimators`. z and z′ are Gaussian with the covarian
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,6 @@ from lazyscope.errors import InvalidParameter, NotConverged, NoTheorem
 from lazyscope.population.kernels import PairKernel, pair_kernel
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 
-Kernel = Callable[[FloatArray, FloatArray], Any]
 MATRICES = 3
 """How many P×P matrices are in memory at most: the kernel and what its decomposition needs."""
 

@@ -1,4 +1,4 @@
-"""The picture of a forecast: the error against rows, width or ridge, a line a value of another, one band shaded."""
+"""The picture of a forecast: the error against rows, width or ridge; one line for each value of another size."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ def check(sizes: dict[str, Any]) -> None:
 
 def picture(result: xr.Dataset) -> Figure:
     """Draw the share of the best constant's error that is left, dashed where it is extrapolated."""
-    from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter, StrMethodFormatter
 
     shares = overall(result)
@@ -43,17 +42,16 @@ def picture(result: xr.Dataset) -> Figure:
     others = [name for name in finite if name != along and shares.sizes[name] > 1]
     lines = shares.isel({along: np.nonzero(finite[along])[0]}).isel(dict.fromkeys(others[1:], 0))
     lines = lines.squeeze([name for name in lines.dims if lines.sizes[name] == 1 and name != along])
-    with pictures.style():
-        figure = Figure(figsize=(6.4, 4.4))
+    with pictures.canvas(6.4, 4.4) as figure:
         axes = figure.add_subplot()
         count = lines.sizes[others[0]] if others else 1
         for i in np.unique(np.linspace(0, count - 1, min(count, _MANY)).round().astype(int)):
-            one = lines.isel({others[0]: i}) if others else lines
-            label = f"{_LETTERS[others[0]]} = {_size(float(one[others[0]]))}" if others else None
+            curve = lines.isel({others[0]: i}) if others else lines
+            label = f"{_LETTERS[others[0]]} = {_size(float(curve[others[0]]))}" if others else None
             colour = pictures.scale_colour(i / max(count - 1, 1))
-            _line(axes, one, along, label, colour)
+            _line(axes, curve, along, label, colour)
         axes.fill_between(
-            one[along].values, one.low.values, one.high.values, color=colour, alpha=0.18, linewidth=0,
+            curve[along].values, curve.low.values, curve.high.values, color=colour, alpha=0.18, linewidth=0,
             label="its band, 90 %",
         )  # fmt: skip
         values = lines.share.values[np.isfinite(lines.share.values)]
@@ -84,9 +82,9 @@ def picture(result: xr.Dataset) -> Figure:
     return figure
 
 
-def _line(axes: Any, one: xr.Dataset, along: str, label: str | None, colour: Any) -> None:
-    x, y = one[along].values, np.ma.masked_invalid(one.share.values)
-    known = ~one.extrapolated.values
+def _line(axes: Any, curve: xr.Dataset, along: str, label: str | None, colour: Any) -> None:
+    x, y = curve[along].values, np.ma.masked_invalid(curve.share.values)
+    known = ~curve.extrapolated.values
     axes.plot(x, np.ma.masked_where(~known, y), color=colour, label=label, marker="" if known.sum() > 1 else "o")
     if not known.all():
         joined = ~known

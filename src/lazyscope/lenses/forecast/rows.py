@@ -95,7 +95,7 @@ def targets(y: Any, rows: int, task: str | None) -> tuple[FloatArray, tuple[str,
     if array.ndim != 1 or task == "regression":
         must = "be numbers for a regression, or one column of classes"
         raise InvalidParameter.of("forecast", "y", must, f"values of type {array.dtype}, shape {array.shape}")
-    missing = array.dtype.kind == "O" and any(one is None or one != one for one in array)
+    missing = array.dtype.kind == "O" and any(label is None or label != label for label in array)
     if missing or (array.dtype.kind == "f" and not np.all(np.isfinite(array))):
         raise InvalidParameter.of("forecast", "y", "name a class for each row", "rows without one", "Leave them out.")
     classes = np.unique(array.astype(str) if array.dtype.kind == "O" else array)
@@ -103,10 +103,10 @@ def targets(y: Any, rows: int, task: str | None) -> tuple[FloatArray, tuple[str,
         must = "have classes that repeat"
         got = f"{len(classes):,} of them among {rows:,} rows"
         raise InvalidParameter.of("forecast", "y", must, got, "Pass numbers, if that is what they are.")
-    against = [np.where(array.astype(classes.dtype) == one, 1.0, -1.0) for one in classes]
+    against = [np.where(array.astype(classes.dtype) == label, 1.0, -1.0) for label in classes]
     if len(classes) <= 2:
         return against[-1][:, None], None
-    return np.stack(against, axis=1), tuple(str(one) for one in classes)
+    return np.stack(against, axis=1), tuple(str(label) for label in classes)
 
 
 def _vary(Y: FloatArray) -> None:

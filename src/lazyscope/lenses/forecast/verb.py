@@ -80,8 +80,8 @@ class Forecaster:
         own = Functions.of(table)
         beyond = extrapolate.continued(table, most) if most > P else None
         widened = extrapolate.missed(parts, own, diagonal) if most > P else 1.0
-        found = misfit(parts, own, P, diagonal, variance) if parts else None
-        return cls(P, own, beyond, widened, found, variance, diagonal)
+        distance = misfit(parts, own, P, diagonal, variance) if parts else None
+        return cls(P, own, beyond, widened, distance, variance, diagonal)
 
     def at(self, n: Any, N: Any, ridge: Any) -> dict[str, Any]:
         """Return risk, its copies without each group of rows, band and degrees of freedom at sizes that broadcast."""
@@ -95,14 +95,14 @@ class Forecaster:
         for start in range(0, max(points, 1), block):
             report(start, points, f"error at {points:,} sizes")
             parts.append(self._some(*(size[start : start + block] for size in flat)))
-        found = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
-        return {name: value.reshape(*value.shape[:-1], *shape) for name, value in found.items()}
+        forecast = {name: np.concatenate([part[name] for part in parts], axis=-1) for name in parts[0]}
+        return {name: value.reshape(*value.shape[:-1], *shape) for name, value in forecast.items()}
 
     def _some(self, n: FloatArray, N: FloatArray, ridge: FloatArray) -> dict[str, Any]:
         P = float(self.rows)
         ridge = np.minimum(ridge, _LARGEST_RIDGE * P * self.diagonal)
-        found = curve.errors(self.own, np.minimum(n, P), N, ridge)
-        copies, df1, residual = found.risk, found.degrees_of_freedom, found.residual
+        own = curve.errors(self.own, np.minimum(n, P), N, ridge)
+        copies, df1, residual = own.risk, own.degrees_of_freedom, own.residual
         apart, more = np.zeros(copies.shape[1:]), n > P
         if self.beyond is not None and np.any(more):
             farther, distance = self.beyond.errors(self.own, np.where(more, n, P), N, ridge)

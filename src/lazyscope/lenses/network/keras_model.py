@@ -99,5 +99,5 @@ class KerasOnJax(JaxModel):
             at_once = self.at_once
             self.__init__(self.model)  # type: ignore[misc]  # what was compiled has the old statistics in it
             self.at_once = at_once
-        found = [part.ravel() for part in self.others if part.dtype.kind == "f"]
-        return np.concatenate(found).astype(np.float64) if found else np.zeros(0)
+        buffers = [part.ravel() for part in self.others if part.dtype.kind == "f"]
+        return np.concatenate(buffers).astype(np.float64) if buffers else np.zeros(0)

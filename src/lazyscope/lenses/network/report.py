@@ -64,7 +64,6 @@ def _some(lens: NetworkLens) -> list[Look]:
 
 
 def _curves(lens: NetworkLens) -> Figure:
-    from matplotlib.figure import Figure
 
     steps = [look.step for look in lens.looks[1:]]
     lines = {
@@ -74,8 +73,7 @@ def _curves(lens: NetworkLens) -> Figure:
         "turn of the tangent kernel (1 − cosine)": [look.drift for look in lens.looks[1:]],
         "alignment with the labels": [look.alignment for look in lens.looks[1:]],
     }
-    with pictures.style():
-        figure = Figure(figsize=(6.4, 3.8))
+    with pictures.canvas(6.4, 3.8) as figure:
         axes = figure.add_subplot()
         for k, (name, values) in enumerate((name, values) for name, values in lines.items() if values):
             axes.plot(steps, values, label=name, color=pictures.scale_colour(k / 4), marker="o")

@@ -63,8 +63,8 @@ class TorchModel:
 
     def surroundings(self) -> FloatArray:
         """Return what is neither a parameter nor an input but changes along training: running statistics."""
-        found = [_numpy(buffer).ravel() for buffer in self.module.buffers() if buffer.is_floating_point()]
-        return np.concatenate(found) if found else np.zeros(0)
+        buffers = [_numpy(buffer).ravel() for buffer in self.module.buffers() if buffer.is_floating_point()]
+        return np.concatenate(buffers) if buffers else np.zeros(0)
 
     # -- vectors and arrays ------------------------------------------------------------------------------------
 

@@ -159,8 +159,8 @@ def _measured(make_model: Callable[[int], Any], width: int, train: Any, x: Any, 
         start, now = (model.vector(saved) for saved in train[width])
     else:
         start = model.state().copy()
-        found = train(subject, width)
-        now = model.state() if found is None else model.vector(found)
+        trained = train(subject, width)
+        now = model.state() if trained is None else model.vector(trained)
     result: dict[str, float] = {}
     ends = [_features(model, theta, inputs) for theta in (start, now)]
     if ends[0]:

@@ -33,7 +33,7 @@ TRUSTED = 1.5  # length from which on a guess that fails says that the panel is 
 POWERS = (-3.0, 1.0)  # bounds of the power of t by which s is continued from the panel before
 LAYER_CHANGES = (0.3, 0.5)  # most that a is continued by: on the first panel, and on a later one
 
-# Shifts: what tells these weights from typical ones.
+# Shifts: the difference between these weights and typical ones.
 STRIDE = 4  # K is computed at every fourth point, and at more where that is not enough
 MANY_DIMENSIONS, COARSE_TOLERANCE = 100, 1e-5  # d and tolerance from which on shifts are interpolated
 STRIDE_AGAIN = 0.1  # share of the tolerance: shifts that miss less let the next panel use fewer points

@@ -24,6 +24,7 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.problems import LinearLabels
+from lazyscope.weights import generator
 
 _STEPS = 50  # Newton's method for c ends in fewer: the function is convex and piecewise quadratic
 _DRAWS = 4000
@@ -41,7 +42,7 @@ def separable_share(
     >>> bool(0.6 < share < 0.8), bool(left_out < 0.02)
     (True, True)
     """
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(N, n)))
+    rng = generator(seed, N, n)
     V = _faces(problem, np.resize(np.asarray(seen, dtype=np.float64), draws), n, rng)
     j = n - N + 1
     before, at, beyond, after = ((k <= V).astype(np.float64) for k in (j - 1, j, j + 1, j + 2))

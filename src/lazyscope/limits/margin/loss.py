@@ -14,9 +14,7 @@ Machine code: imported where it is used, as numba takes half a second to load.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -35,13 +33,13 @@ _WHOLE = 1.5 * 2.0**52  # added to a number it rounds it, and leaves the whole n
 _LEAST = -700.0  # below it e^z is not needed, and its power of two would not be a normal number
 # (1 + y)(1 − Φ(y))/φ(y) for y ≥ 0 is a polynomial of w = (y − 4)/(y + 4), −1 ≤ w ≤ 1, to 2·10⁻¹⁵ of itself
 _MIDDLE = 4.0
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def _mills_polynomial(degree: int = 24) -> FloatArray:
+def _mills_polynomial() -> FloatArray:
     """Return its coefficients, highest power first: by interpolation at Chebyshev points, none of which is y = ∞."""
     from scipy.special import erfcx
 
+    degree = 24
     w = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     y = _MIDDLE * (1.0 + w) / (1.0 - w)
     mills = (1.0 + y) * math.sqrt(0.5 * math.pi) * erfcx(y * math.sqrt(0.5))
@@ -50,11 +48,6 @@ def _mills_polynomial(degree: int = 24) -> FloatArray:
 
 
 _MILLS = _mills_polynomial()
-
-
-def machine_code(function: _F) -> _F:
-    """Compile, and keep the code on disk; unlike those of `numerics.compiled`, they may call one another."""
-    return jitted(function)
 
 
 @lru_cache(maxsize=64)
@@ -82,7 +75,7 @@ def compact(problem: LinearLabels) -> tuple[FloatArray, FloatArray]:
     return nodes, np.asarray(p.sum() * vectors[0] ** 2)
 
 
-@machine_code
+@jitted
 def _six_more(value: float, x: float, square: float, coefficients: FloatArray, k: int) -> float:
     """Go on with a polynomial for six coefficients: value·x⁶ + c_k x⁵ + … + c_{k+5}.
 
@@ -94,7 +87,7 @@ def _six_more(value: float, x: float, square: float, coefficients: FloatArray, k
     return float(value * (square * square * square) + ((first * square + middle) * square + last))
 
 
-@machine_code
+@jitted
 def normal(mu: float, rho: float, T: FloatArray, p: FloatArray, below: FloatArray, density: FloatArray) -> None:
     """Write pΦ(x) and pφ(x), x = μ − ρT: 5 ns a node, a quarter of what `math.erfc` and `math.exp` take.
 
@@ -123,7 +116,7 @@ def normal(mu: float, rho: float, T: FloatArray, p: FloatArray, below: FloatArra
         below[k] = tail if x < 0.0 else p[k] - tail
 
 
-@machine_code
+@jitted
 def loss(mu: float, rho: float, T: FloatArray, p: FloatArray) -> tuple[float, ...]:
     """With x = μ − ρT − Z: P(x > 0), E[x₊], E[x₊T], E[x₊²], and E[φ], E[φT], E[ΦT], E[ΦT²] for slopes. 8 ns a node.
 
@@ -149,7 +142,7 @@ def loss(mu: float, rho: float, T: FloatArray, p: FloatArray) -> tuple[float, ..
     return P0, E0, E1, F2, Q0, Q1, P1, P2
 
 
-@machine_code
+@jitted
 def wrong(rho: float, T: FloatArray, p: FloatArray) -> float:
     """Return P(ρT + Z ≤ 0), the probability of a wrong label. 7 ns a node.
 

@@ -18,8 +18,9 @@ import math
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.limits.margin.loss import loss, machine_code, wrong
+from lazyscope.limits.margin.loss import loss, wrong
 from lazyscope.limits.margin.spectrum import averages
+from lazyscope.numerics.compiled import jitted
 
 TOLERANCE = 1e-12
 _ROUNDING = 1e-14
@@ -27,7 +28,7 @@ _MOST_STEPS = 60
 _MOST_DESCENTS = 400
 
 
-@machine_code
+@jitted
 def equations(
     mu: float,
     v: float,
@@ -74,7 +75,7 @@ def equations(
     return float(max(abs(M[0, 3]), abs(M[1, 3]), abs(M[2, 3])))
 
 
-@machine_code
+@jitted
 def _step(M: FloatArray) -> tuple[float, float, float]:
     """Solve M[:, :3]·step = −M[:, 3] by elimination with row exchanges, rows scaled by their largest entry."""
     for i in range(3):
@@ -97,7 +98,7 @@ def _step(M: FloatArray) -> tuple[float, float, float]:
     return -(M[0, 3] + M[0, 1] * second + M[0, 2] * third) / M[0, 0], second, third
 
 
-@machine_code
+@jitted
 def newton(y: FloatArray, psi: float, law: FloatArray, points: FloatArray, T: FloatArray, p: FloatArray) -> bool:
     """Improve y = (μ, v, t) in place by damped Newton steps that keep t > 0; tell whether it is a solution.
 
@@ -127,7 +128,7 @@ def newton(y: FloatArray, psi: float, law: FloatArray, points: FloatArray, T: Fl
     return False
 
 
-@machine_code
+@jitted
 def descend(
     y: FloatArray, psi: float, widest: float, law: FloatArray, points: FloatArray, T: FloatArray, p: FloatArray
 ) -> bool:
@@ -159,7 +160,7 @@ def descend(
     return False
 
 
-@machine_code
+@jitted
 def threshold(seen: float, c: float, T: FloatArray, p: FloatArray) -> tuple[float, float, float]:
     """Return min over c of E[(c√b T + √(1 + c²(1−b)) Z)₋²], b = r² what features see, its ρ and its c.
 
@@ -191,7 +192,7 @@ def threshold(seen: float, c: float, T: FloatArray, p: FloatArray) -> tuple[floa
     return value, rho, c
 
 
-@machine_code
+@jitted
 def results(
     y: FloatArray, psi: float, seen: float, law: FloatArray, points: FloatArray, T: FloatArray, p: FloatArray,
     out: FloatArray,
@@ -214,7 +215,7 @@ def results(
     return float(c1 / c2)
 
 
-@machine_code
+@jitted
 def curve(
     psi: FloatArray,
     widest: FloatArray,

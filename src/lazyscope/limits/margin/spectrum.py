@@ -17,10 +17,10 @@ from __future__ import annotations
 import math
 
 from lazyscope.checks import FloatArray
-from lazyscope.limits.margin.loss import machine_code
+from lazyscope.numerics.compiled import jitted
 
 
-@machine_code
+@jitted
 def averages(t: float, law: FloatArray, points: FloatArray) -> tuple[float, ...]:
     """A, A′, A + tA′ = ⟨λ²/(λ+t)²⟩ and its slope; B, B′, B + tB′ − B² and its slope; 1 − B. Primes are slopes in t.
 
@@ -41,7 +41,7 @@ def averages(t: float, law: FloatArray, points: FloatArray) -> tuple[float, ...]
     return _of_random_features(t, law[0], law[1], law[2])
 
 
-@machine_code
+@jitted
 def _of_points(t: float, hidden: float, points: FloatArray) -> tuple[float, ...]:
     A = A1 = a = a1 = B = B1 = spread = spread1 = 0.0
     h, h1 = hidden, 0.0
@@ -64,7 +64,7 @@ def _of_points(t: float, hidden: float, points: FloatArray) -> tuple[float, ...]
     return A, A1, a, a1, B, B1, hidden + spread - h * h, spread1 - 2.0 * h * h1, h
 
 
-@machine_code
+@jitted
 def _of_random_features(t: float, psi1: float, signal: float, noise: float) -> tuple[float, ...]:
     """With signal b₁² and noise b⋆², in terms of m/b₁², so that b₁ = 0 is no case of its own."""
     x = noise + t

@@ -10,7 +10,7 @@ rises from the first feature on, and the valley lies at ψ₁ = 0 for every ridg
 
 At a large ridge the peak disappears there: it moves to ψ₁ = 0 as ψ₂ grows to this bound.
 
-Nothing has to be solved for along the curve: with c of `ridge_fixed_point` as its parameter, δ₂ = 1 − h/ψ₂, δ₁ = λ̄c/δ₂
+Nothing has to be solved for along the curve: with c of `fixed_point` as its parameter, δ₂ = 1 − h/ψ₂, δ₁ = λ̄c/δ₂
 and ψ₁ = h/(1 − δ₁), and c grows with ψ₁.
 """
 

@@ -5,7 +5,7 @@
     R = F₁² 𝓑(ζ, ψ₁, ψ₂, λ̄) + (τ² + F⋆²) 𝓥(ζ, ψ₁, ψ₂, λ̄) + F⋆²,      ζ = b₁/b⋆,  λ̄ = λ/b⋆²
 
 (Mei and Montanari 2019). The talk *Thermodynamic limits* prints ζ ≡ b₁²/b⋆²; its formulas hold for
-ζ = b₁/b⋆, as every one of them uses ζ². The fixed point behind 𝓑 and 𝓥 is in `ridge_fixed_point`.
+ζ = b₁/b⋆, as every one of them uses ζ². The fixed point behind 𝓑 and 𝓥 is in `limits.ridge.fixed_point`.
 """
 
 from __future__ import annotations

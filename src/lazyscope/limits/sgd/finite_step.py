@@ -155,8 +155,7 @@ def _noise(
     quiet = walked([Stretch(part.end, 1e-9) for part in noisy], generator(seed, draw, _NOISE), 1.0)
     added = []
     for pair in range(paths):
-        keys = np.random.SeedSequence(seed, spawn_key=(draw, _NOISE, pair))
-        both = [walked(noisy, np.random.default_rng(keys), sign) for sign in (1.0, -1.0)]
+        both = [walked(noisy, generator(seed, draw, _NOISE, pair), sign) for sign in (1.0, -1.0)]
         added.append(0.5 * (both[0] + both[1]) - quiet)
     return np.array(added)
 

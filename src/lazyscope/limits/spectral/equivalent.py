@@ -103,9 +103,9 @@ def _side_by_side(
     threads = int(config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
     pieces = [tuple(size[k::threads].copy() for size in (N, n, ridge)) for k in range(threads)]
     with ThreadPoolExecutor(threads) as pool:
-        found = list(pool.map(lambda piece: _solved(*parts, tail, rank, *piece), pieces))
-    whole = tuple(np.empty((*part.shape[:-1], n.size)) for part in found[0])
-    for k, some in enumerate(found):
+        solved_pieces = list(pool.map(lambda piece: _solved(*parts, tail, rank, *piece), pieces))
+    whole = tuple(np.empty((*part.shape[:-1], n.size)) for part in solved_pieces[0])
+    for k, some in enumerate(solved_pieces):
         for part, values in zip(whole, some, strict=True):
             part[..., k::threads] = values
     return whole

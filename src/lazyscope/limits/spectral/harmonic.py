@@ -49,7 +49,9 @@ def random_features(
     problem: HarmonicTarget, regime: RandomFeatures, N: FloatArray, n: FloatArray, ridge: FloatArray
 ) -> dict[str, FloatArray]:
     """RF of width N on n samples; N = ∞ is kernel ridge regression, n = ∞ the population risk."""
-    return _risks(problem, _kernel(regime.activation, problem.d), N, n, ridge)
+    kernel = _kernel(regime.activation, problem.d)
+    degrees = min(problem.energies.size, len(kernel[0]))
+    return equivalent.risks(_seen(problem, kernel), problem.noise, N, n, ridge, degrees)
 
 
 def tangent_model(
@@ -77,14 +79,6 @@ def tangent_model(
     for name, values in whole.items():
         values[wide], values[~wide] = parts[0][name], parts[1][name]
     return whole
-
-
-def _risks(
-    problem: HarmonicTarget, kernel: tuple[FloatArray, FloatArray, float, float], N: FloatArray, n: FloatArray,
-    ridge: FloatArray,
-) -> dict[str, FloatArray]:  # fmt: skip
-    degrees = min(problem.energies.size, len(kernel[0]))
-    return equivalent.risks(_seen(problem, kernel), problem.noise, N, n, ridge, degrees)
 
 
 def _seen(problem: HarmonicTarget, kernel: tuple[FloatArray, FloatArray, float, float]) -> Spectrum:

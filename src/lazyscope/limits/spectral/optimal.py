@@ -69,12 +69,12 @@ def least(theory: Theory, problem: Any, regime: Regime, sizes: tuple[FloatArray,
     middle = 0.5 * (low + high)
     best = unit * 10.0**middle
     none = at(np.zeros(points))["risk"] <= np.minimum(lowest, risk(middle)) * (1.0 + _SAME)
-    found = at(np.where(none, 0.0, best))
+    result = at(np.where(none, 0.0, best))
     never = ~none & (last <= np.minimum(lowest, risk(middle)) * (1.0 + _SAME))
     if np.any(never):
         nothing = {"risk": problem.energy, "bias": problem.energy, "train": problem.energy + problem.noise**2}
-        found = {
+        result = {
             name: np.where(never.reshape(never.shape + (1,) * (value.ndim - 1)), nothing.get(name, 0.0), value)
-            for name, value in found.items()
+            for name, value in result.items()
         }
-    return {"ridge": np.where(never, np.inf, np.where(none, 0.0, best)), **found}
+    return {"ridge": np.where(never, np.inf, np.where(none, 0.0, best)), **result}

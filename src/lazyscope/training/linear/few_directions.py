@@ -18,6 +18,7 @@ from lazyscope.problems import MultiIndex
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 from lazyscope.training.linear.random_layer import unit_rows
 from lazyscope.training.sgd.stream import Law, draw, draw_test, law_of
+from lazyscope.weights import generator
 
 _TESTED, _BLOCK = 8000, 1000  # fresh inputs, and how many of them at once
 
@@ -58,7 +59,7 @@ def neural_tangent(problem: MultiIndex, regime: NeuralTangent, run: Run) -> dict
 
 def _drawn(problem: MultiIndex, run: Run, N: int, n: int) -> tuple[Law, np.random.Generator, FloatArray]:
     """Return the law in its own basis, the generator of the draw, and N unit weights: isotropic in every basis."""
-    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(run.number, N, n)))
+    rng = generator(run.seed, run.number, N, n)
     return law_of(problem), rng, unit_rows(rng.standard_normal((N, problem.d)))
 
 

@@ -19,6 +19,7 @@ from lazyscope.numerics.ridge import ridge_path
 from lazyscope.problems import HarmonicTarget, LinearTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 from lazyscope.training.linear.random_layer import unit_rows
+from lazyscope.weights import generator
 
 _TESTED, _BLOCK = 8000, 1000  # fresh inputs for the tangent model, and how many of them at once
 
@@ -31,7 +32,7 @@ def random_features(problem: HarmonicTarget, regime: RandomFeatures, run: Run) -
     d, N, n, ridge = problem.d, run.whole("width"), run.whole("samples"), run.sizes["ridge"]
     size = 8.0 * (3.0 * n * N + 2.0 * min(n, N) ** 2 + 2.0 * N * N + (n + N) * (d + 4.0 * len(ridge)))
     fits_in_memory(size, f"Ridge regression with N = {N} features on n = {n} samples", "Use smaller sizes.")
-    rng = _generator(run, N, n)
+    rng = generator(run.seed, run.number, N, n)
     W = unit_rows(rng.standard_normal((N, d)))
     X, clean, noise = _samples(problem, n, rng)
     a, residual = ridge_path(regime.activation(X @ W.T), np.stack([clean, noise], axis=1), [N * lam for lam in ridge])
@@ -56,7 +57,7 @@ def neural_tangent(problem: HarmonicTarget, regime: NeuralTangent, run: Run) -> 
     """
     d, N, n, ridge = problem.d, run.whole("width"), run.whole("samples"), run.sizes["ridge"]
     fits_in_memory(8.0 * (4.0 * n * n + (n + _BLOCK) * (N + d)), f"The tangent kernel of n = {n} samples", "Use fewer.")
-    rng = _generator(run, N, n)
+    rng = generator(run.seed, run.number, N, n)
     W = unit_rows(rng.standard_normal((N, d)))
     X, clean, noise = _samples(problem, n, rng)
     y = clean + noise
@@ -89,10 +90,6 @@ def linear_tangent(problem: LinearTarget, regime: NeuralTangent, run: Run) -> di
 def _is_harmonic(problem: LinearTarget, regime: NeuralTangent) -> bool:
     """Whether the target is the first harmonic on the sphere, and weights are isotropic."""
     return not problem.nonlinear and problem.inputs == "sphere" and regime.weights is None
-
-
-def _generator(run: Run, N: int, n: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(run.number, N, n)))
 
 
 def _samples(problem: HarmonicTarget, n: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -27,6 +27,7 @@ from lazyscope.numerics.hard_margin import TOLERANCE, HardMargin, solve
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import GaussianFeatures, IsotropicFeatures, RandomFeatures, Regime
 from lazyscope.training.linear.random_layer import features, unit_rows
+from lazyscope.weights import generator
 
 TESTED = 20_000
 """Fresh inputs for the error of nonlinear features: a standard error of at most 0.0036, of 0.002 as a rule."""
@@ -45,7 +46,7 @@ def random_features(problem: LinearLabels, regime: RandomFeatures, run: Run) -> 
     d, N, n = run.d, run.whole("width"), run.whole("samples")
     size = 8.0 * (3.0 * n * N + 2.0 * n * min(n, N) + (N + n) * d) + 4.0 * _BLOCK * (d + 2.0 * N)
     fits_in_memory(size, f"The margin of n = {n} samples on N = {N} features", "Use smaller sizes.")
-    rng = _generator(run.seed, run.number, N, n, d)
+    rng = generator(run.seed, run.number, N, n, d)
     W = unit_rows(rng.standard_normal((N, d)))
     X = rng.standard_normal((n, d))  # β₀ along the first axis: nothing else has a direction
     y = labels(problem, X[:, 0], rng)
@@ -65,11 +66,7 @@ def drawn_weights(seed: int, number: int, N: int, n: int, d: int) -> FloatArray:
     >>> drawn_weights(0, 3, 5, 8, 4).shape
     (5, 4)
     """
-    return unit_rows(_generator(seed, number, N, n, d).standard_normal((N, d)))
-
-
-def _generator(seed: int, number: int, N: int, n: int, d: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number, N, n, d)))
+    return unit_rows(generator(seed, number, N, n, d).standard_normal((N, d)))
 
 
 def given_features(
@@ -79,7 +76,7 @@ def given_features(
     d, N, n = run.d, run.whole("width"), run.whole("samples")
     fits_in_memory(8.0 * (3.0 * n * N + 2.0 * n * min(n, N)), f"n = {n} samples of N = {N} features", "Use fewer.")
     root, share = _spectrum(regime, N)
-    rng = _generator(run.seed, run.number, N, n, d)
+    rng = generator(run.seed, run.number, N, n, d)
     G = rng.standard_normal((n, N))
     toward = np.sqrt(share)
     score = G @ toward + np.sqrt(max(0.0, 1.0 - float(share.sum()))) * rng.standard_normal(n)

@@ -27,6 +27,7 @@ from lazyscope.numerics.ridge import ridge_path
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
 from lazyscope.training.linear.random_layer import features, unit_rows
+from lazyscope.weights import generator
 
 _TESTED, _BLOCK = 2048, 512  # fresh samples for `tested`, and how many of them at once
 _FEWEST_DIMENSIONS = 3  # below it the law of one coordinate has no density that quadrature could use
@@ -43,7 +44,7 @@ def risks(problem: LinearTarget, regime: RandomFeatures, run: Run) -> dict[str, 
     smaller = min(n, N)
     size = 8.0 * (3.0 * n * N + 2.0 * smaller**2 + 2.0 * N * N + (n + N) * (d + 4.0 * len(ridge)))
     fits_in_memory(size, f"Ridge regression with N = {N} features on n = {n} samples", "Use smaller sizes.")
-    rng = np.random.default_rng(np.random.SeedSequence(run.seed, spawn_key=(run.number, N, n, d)))
+    rng = generator(run.seed, run.number, N, n, d)
     world = World.draw(problem, d, rng)
     W = unit_rows(rng.standard_normal((N, d)))
     X, linear, rest = world.samples(n, rng)

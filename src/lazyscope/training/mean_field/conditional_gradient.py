@@ -26,7 +26,7 @@ _DIRECTIONS, _STARTS, _ASCENTS, _CORRECTIONS = 200, 12, 60, 2000
 class Minimum:
     """Atoms W, (d, k), with masses that sum to at most A in absolute value; risk and gap step by step.
 
-    `certified` says that the gap bounds the distance to the minimum: the best atom was found, not looked for.
+    `certified` says that the gap bounds the distance to the minimum: the best atom is exact, not searched for.
     """
 
     masses: FloatArray

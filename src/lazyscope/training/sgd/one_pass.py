@@ -15,7 +15,7 @@ import numpy as np
 from lazyscope import weights
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter, NotConverged
-from lazyscope.evidence.claim import Claim, exponential_quantiles, of_run, three_levels
+from lazyscope.evidence.claim import Claim, differentiable_activation, exponential_quantiles, of_run, three_levels
 from lazyscope.evidence.results import best_step_size
 from lazyscope.evidence.run import Run
 from lazyscope.numerics.blas import threads_for
@@ -251,14 +251,10 @@ def _claim(problem: type[GaussianProblem], regime: type[Trained] | type[NeuralTa
         reduce=best_step_size,
         compute=of_run(risks),
         example=lambda d: (example(d), regime("erf" if problem is MultiIndex else "square")),
-        covers=_covers,
+        covers=differentiable_activation,
         finite_size=finite_size,
         scale_free=regime is not Trained,
     )
-
-
-def _covers(problem: GaussianProblem, regime: Trained | Lazy) -> bool:
-    return regime.activation.has_derivative
 
 
 def _scaled(plain: Claim) -> Claim:

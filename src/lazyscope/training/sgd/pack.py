@@ -71,7 +71,7 @@ class Pack(ABC):
         return np.asarray(np.isfinite(self.c) & (finite[self.first[1:]] == finite[self.first[:-1]]))
 
     def bury(self, m: int) -> None:
-        """Remove a model that has diverged: its infinities reach nobody else, and nobody waits for it."""
+        """Remove a model that has diverged: its infinities reach no other model, and no time is spent on it."""
         self.alive[m] = False
         self.c[m] = self.step_size[m] = 0.0
         self.drop(self.columns(m))

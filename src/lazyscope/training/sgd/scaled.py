@@ -8,7 +8,7 @@ X, rows x, and D = (2ε/batch)·diag(r),
     V ← V − XᵀDσ′(XW),
 
 which for α → ∞ are the steps of NT. V is the state: it is of order 1 for every α. The gradient of c is multiplied by
-1 + 1/α, so that for small α, where weights move 1/α times faster, nobody waits for it. For σ = u², N > d weights may
+1 + 1/α, so that for small α, where weights move 1/α times faster, c keeps up with them. For σ = u², N > d weights may
 be replaced by d, as in NT and NN.
 """
 

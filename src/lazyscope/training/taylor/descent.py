@@ -102,7 +102,7 @@ def _gradient(risk: Risk, W: Array, rng: np.random.Generator | None) -> Array:
     return (risk.at(W, signs).gradient() + risk.at(W, -signs).gradient()) / 2
 
 
-def settle(risk: Risk, W: Array, steps: int = 500) -> Array:
+def settle(risk: Risk, W: Array) -> Array:
     """Return the minimum near W, by L-BFGS in float64: for the clean risk, or a plain network, whose W knows no signs.
 
     >>> from lazyscope.training.taylor.model import TaylorModel
@@ -121,6 +121,6 @@ def settle(risk: Risk, W: Array, steps: int = 500) -> Array:
         here = exact.at(flat.reshape(shape))
         return here.value, here.gradient().ravel()
 
-    options = {"maxiter": steps, "gtol": 1e-9, "ftol": 1e-15, "maxcor": 20}
+    options = {"maxiter": 500, "gtol": 1e-9, "ftol": 1e-15, "maxcor": 20}
     minimum = minimize(value, np.asarray(W, dtype=np.float64).ravel(), jac=True, method="L-BFGS-B", options=options)
     return np.asarray(minimum.x.reshape(shape))

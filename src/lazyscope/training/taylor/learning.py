@@ -13,7 +13,7 @@ import numpy as np
 from lazyscope.activations.derivatives import smoothness
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import InvalidParameter, NotConverged
-from lazyscope.evidence.claim import Claim, of_run
+from lazyscope.evidence.claim import Claim, isotropic_features, of_run
 from lazyscope.evidence.run import Run
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.problems.base import Problem
@@ -37,11 +37,11 @@ def risk(problem: Target, regime: Network, run: Run) -> dict[str, FloatArray]:
     protocol = run.protocol if isinstance(run.protocol, NoisySGD) else None
     n = run.whole("samples")
     fits_in_memory(8.0 * n * problem.d, f"A sample of n = {n}", "Use fewer samples.")
-    X, y = problem.sample(n, _data(seed, number, 0))
-    X_test, _ = problem.sample(_TESTED, _data(seed, number, 1))
+    X, y = problem.sample(n, generator(seed, number, 0, 0))
+    X_test, _ = problem.sample(_TESTED, generator(seed, number, 0, 1))
     fit, step_size = fitted(problem, regime, m, X, y, seed, number, protocol)
     return {
-        "risk": np.array(measured(problem, fit, X_test, _training(seed, number, m, 1))),
+        "risk": np.array(measured(problem, fit, X_test, generator(seed, number, m, 1))),
         "train": np.array(np.mean(fit.trace[-max(1, len(fit.trace) // 10) :])),
         "norm": np.array(fit.norm),
         "step_size": np.array(step_size),
@@ -64,7 +64,7 @@ def fitted(
     model = TaylorModel.symmetric(m, problem.d, regime.activation, generator(seed, number, m), Bx=problem.Bx)
     for attempt in range(5):
         try:
-            rng = _training(seed, number, m, 0)
+            rng = generator(seed, number, m, 0)
             return train(model, X, y, order, signs=signs, protocol=how, rng=rng), how.step_size
         except NotConverged:
             if attempt == 4:
@@ -92,19 +92,6 @@ def _what(regime: Network) -> tuple[int | None, bool]:
     if isinstance(regime, Taylor):
         return (None, True) if regime.randomized else (regime.order, False)
     return (1, False) if isinstance(regime, NeuralTangent) else (None, False)
-
-
-def _data(seed: int, number: int, which: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number, 0, which)))
-
-
-def _training(seed: int, number: int, m: int, which: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number, m, which)))
-
-
-def _isotropic(problem: Problem, regime: Regime) -> bool:
-    """Serve the weights of Eq. 3, w₀ ~ N(0, I/B_x²)."""
-    return getattr(regime, "weights", None) is None
 
 
 _TITLES: dict[type[Regime], str] = {Taylor: "Taylor model", NeuralTangent: "tangent model", Trained: "trained network"}
@@ -142,7 +129,7 @@ def _claim(problem: type[Problem], regime: type[Regime]) -> Claim:
         protocol=NoisySGD,
         compute=of_run(risk),
         example=lambda d: (SparseParity(d) if parity else RidgeMonomial(d, 3, alpha=0.5), _EXAMPLES[regime]),
-        covers=_isotropic,
+        covers=isotropic_features,
         assumes=_smooth,
     )
 

@@ -21,8 +21,8 @@ from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, c
 from lazyscope.experiments.frame.drawing import ticks_at
 from lazyscope.experiments.frame.draws import exponents
 from lazyscope.problems import SparseParity
-from lazyscope.problems.inputs import Inputs, draw_inputs
-from lazyscope.runs.pictures import LOOKS
+from lazyscope.problems.inputs import draw_inputs
+from lazyscope.runs.pictures import BLUE, GREEN, ORANGE, RED, SKY
 from lazyscope.training.taylor.construction import express, monomials
 from lazyscope.training.taylor.descent import descend
 from lazyscope.training.taylor.model import TaylorModel
@@ -33,27 +33,22 @@ from lazyscope.weights import generator
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
-_BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
 _KINDS = {
-    "hypercube": ("hypercube", _BLUE, "o"),
-    "sphere": ("sphere", "#56B4E9", "s"),
-    "stretched": ("variances from 1 to 16", _GREEN, "^"),
-    "one direction": ("on a line", _RED, "D"),
+    "hypercube": ("hypercube", BLUE, "o"),
+    "sphere": ("sphere", SKY, "s"),
+    "stretched": ("variances from 1 to 16", GREEN, "^"),
+    "one direction": ("on a line", RED, "D"),
 }
 _BOUNDS = {
-    "complexity": ("2 × complexity of f$^Q$", _BLUE, "o"),
-    "operator": ("Lemma 5, operator norms", _ORANGE, "s"),
-    "frobenius": ("the same, Frobenius norms", _GREEN, "^"),
+    "complexity": ("2 × complexity of f$^Q$", BLUE, "o"),
+    "operator": ("Lemma 5, operator norms", ORANGE, "s"),
+    "frobenius": ("the same, Frobenius norms", GREEN, "^"),
 }
 _MEASURED = ("M_op", *_BOUNDS)
 _PER_INPUT = 10  # n/d
 _TESTED = 20_000
 _LAMBDA = 3e-3  # of the regulariser at W⋆, as in `sample-complexity`
 _SLOPE = 0.06  # what an exponent of M_op may be off by, over d of a decade
-
-
-def _inputs(kind: str, d: int) -> Inputs:
-    return np.linspace(1.0, 16.0, d) if kind == "stretched" else kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +71,15 @@ class InputsDraw(Draw):
         if self.kind == "one direction":
             X = np.sign(rng.standard_normal((n, 1))) * np.ones(self.d)
         else:
-            X = draw_inputs(_inputs(self.kind, self.d), n, self.d, rng)
-        found = generalisation(X / sqrt(self.d), width=self.width, signs=self.signs, seed=self.seed + self.number)
+            inputs = np.linspace(1.0, 16.0, self.d) if self.kind == "stretched" else self.kind
+            X = draw_inputs(inputs, n, self.d, rng)
+        bounds = generalisation(X / sqrt(self.d), width=self.width, signs=self.signs, seed=self.seed + self.number)
         rest = 1.0 / sqrt(n)
         return {
-            "M_op": np.array(found.M_op),
-            "complexity": np.array(2.0 * found.complexity),
-            "operator": np.array(found.lemma5 - rest),
-            "frobenius": np.array(found.frobenius - rest),
+            "M_op": np.array(bounds.M_op),
+            "complexity": np.array(2.0 * bounds.complexity),
+            "operator": np.array(bounds.lemma5 - rest),
+            "frobenius": np.array(bounds.frobenius - rest),
         }
 
 
@@ -223,10 +219,10 @@ def _bounds(axes: Axes, panel: Dataset) -> None:
 def _gap(axes: Axes, panel: Dataset) -> None:
     n = panel.samples.values
     error = np.hypot(panel.test_stderr.values, panel.train_stderr.values)
-    axes.errorbar(n, panel.gap, error, color=_RED, marker="D", label="measured")
+    axes.errorbar(n, panel.gap, error, color=RED, marker="D", label="measured")
     for name, label, colour in (
-        ("by_complexity", "bound, complexity of f$^Q$", _BLUE),
-        ("by_lemma5", "bound, Lemma 5", _ORANGE),
+        ("by_complexity", "bound, complexity of f$^Q$", BLUE),
+        ("by_lemma5", "bound, Lemma 5", ORANGE),
     ):
         axes.plot(n, panel[name], color=colour, linestyle="--", label=label)
     axes.set(yscale="log", xlabel="n, samples", ylabel="risk on new samples − on those seen")

@@ -23,7 +23,7 @@ from lazyscope.experiments.beyond.landscape.draws import (
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, wrong_rows
 from lazyscope.limits import declared
 from lazyscope.problems import SparseParity
-from lazyscope.runs.pictures import LOOKS
+from lazyscope.runs.pictures import BLUE, GREEN, ORANGE, PURPLE, RED
 from lazyscope.training.taylor.landscape import COROLLARY_3
 
 if TYPE_CHECKING:
@@ -31,16 +31,15 @@ if TYPE_CHECKING:
 
 __all__ = ["POINTS", "DescentDraw", "LandscapeDraw", "assemble_landscape"]
 
-_BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
 _POINTS = {
-    "the saddle": ("W = 0", "#CC79A7", "P"),
-    "half way": ("W⋆/2", _BLUE, "o"),
-    "random": ("random", _ORANGE, "s"),
-    "both": ("0.7(W⋆ + random)", _GREEN, "^"),
-    "the opposite": ("W⋆ of −f⋆", _RED, "D"),
+    "the saddle": ("W = 0", PURPLE, "P"),
+    "half way": ("W⋆/2", BLUE, "o"),
+    "random": ("random", ORANGE, "s"),
+    "both": ("0.7(W⋆ + random)", GREEN, "^"),
+    "the opposite": ("W⋆ of −f⋆", RED, "D"),
 }
-_STATEMENTS = {"Lemma 1": (_BLUE, "o"), "Theorem 2": (_ORANGE, "s"), "Corollary 3": (_GREEN, "^")}
-_MODELS = {"quadratic model": (_BLUE, "o"), "randomised network": (_ORANGE, "s")}
+_STATEMENTS = {"Lemma 1": (BLUE, "o"), "Theorem 2": (ORANGE, "s"), "Corollary 3": (GREEN, "^")}
+_MODELS = {"quadratic model": (BLUE, "o"), "randomised network": (ORANGE, "s")}
 _REGULARISERS = (1e-4, 1e-3, 1e-2, 1e-1)  # λ₀ = λ‖W⋆‖⁸ of the ends
 _TOLERANCE = 0.06
 _SETTLED = 0.3  # ‖∇L_λ‖‖W⋆‖_F and −λ_min‖W⋆‖²_F up to which an end counts as a stationary point
@@ -171,7 +170,8 @@ def _draw_descents(left: Axes, right: Axes, panel: Dataset) -> None:
 def _draw_ends(axes: Axes, panel: Dataset) -> None:
     for name, (colour, marker) in _MODELS.items():
         at = panel.sel(model=name)
-        face = {} if marker == "o" else {"markerfacecolor": "none", "markeredgecolor": colour, "markersize": 10}
+        open_one: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": colour, "markersize": 10}
+        face = {} if marker == "o" else open_one
         axes.plot(panel.lam0, at.norm, color=colour, marker=marker, linestyle="", label=name, **face)
     axes.plot(panel.lam0, panel.norm_bound.min("model"), color="#444444", linestyle="--", label="Theorem 4: at most")
     axes.set(xscale="log", xlabel="λ‖W⋆‖$^8$", ylabel="‖Ŵ‖ / ‖W⋆‖, 2,4-norms", title="Norms at the end of descents")

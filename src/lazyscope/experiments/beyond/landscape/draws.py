@@ -94,7 +94,7 @@ class _Setting:
     def of(cls, draw: LandscapeDraw | DescentDraw) -> _Setting:
         problem, rng = draw.problem, generator(draw.seed, draw.number, draw.width)
         model = TaylorModel.symmetric(draw.width, problem.d, "relu3", rng, Bx=problem.Bx)
-        data = np.random.default_rng(np.random.SeedSequence(draw.seed, spawn_key=(draw.number, 0)))
+        data = generator(draw.seed, draw.number, 0)
         X, y = problem.sample(draw.samples, data)
         W_star = sqrt(_MARGIN) * express(model, monomials(problem), rng)
         risk = Risk(model, X, y, "logistic" if problem.classification else "square", orders=2)

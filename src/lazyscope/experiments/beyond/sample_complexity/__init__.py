@@ -23,19 +23,18 @@ from lazyscope.experiments.frame.draws import split
 from lazyscope.experiments.frame.verdict import Fault
 from lazyscope.limits import declared
 from lazyscope.problems import RidgeMonomial, SparseParity
-from lazyscope.runs.pictures import LOOKS, scale_colour
+from lazyscope.runs.pictures import BLUE, GREEN, ORANGE, PURPLE, RED, SKY, scale_colour
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
-_BLUE, _ORANGE, _GREEN, _RED = (LOOKS[name]["color"] for name in ("RF", "RF, optimal weights", "NT", "NN"))
 _LOOKS = {
-    "NTK": (_GREEN, "^"),
-    "NTK, max margin": ("#56B4E9", "v"),
-    "quadratic kernel": ("#CC79A7", "P"),
-    "quadratic model": (_BLUE, "o"),
-    "randomised network": (_ORANGE, "s"),
-    "trained network": (_RED, "D"),
+    "NTK": (GREEN, "^"),
+    "NTK, max margin": (SKY, "v"),
+    "quadratic kernel": (PURPLE, "P"),
+    "quadratic model": (BLUE, "o"),
+    "randomised network": (ORANGE, "s"),
+    "trained network": (RED, "D"),
 }
 _TITLES = {
     "xor": "2-XOR, error {level:.0%}",
@@ -47,7 +46,7 @@ _DEGREES = {"xor": 2, "noisy": 2, "monomial": 2, "cubic": 3}
 _REFERENCE: dict[str, Any] = {"color": "#888888", "linestyle": DASHES}
 _FLIP = 0.1
 _WANTED = ("quadratic model", "randomised network")
-_GAP = 0.5  # what the exponents of these must be smaller by, on 2-XOR
+_GAP = 0.5  # by how much their exponents on 2-XOR must be below that of the NTK
 _CORE = ("NTK", "quadratic model", "randomised network", "trained network")
 
 

@@ -27,6 +27,7 @@ from lazyscope.training.linear.giant_step import step_on
 from lazyscope.training.sgd.loop import walk
 from lazyscope.training.sgd.network import Networks
 from lazyscope.training.sgd.stream import draw, draw_test, law_of
+from lazyscope.weights import generator
 
 LAZY = ("kernel", "RF", "NT")
 LEARNERS = (*LAZY, "giant step", "SGD")
@@ -106,7 +107,7 @@ def descended(problem: MultiIndex, sigma: Activation, most: int, key: tuple[int,
     d, k = problem.d, problem.information_exponent
     pace = _PACE.get(k, _PACE[4]) * d ** (1.0 - max(k, 2) / 2.0)
     batch = d if k > 2 else max(1, d // 8)  # weights move by δ in a batch of d, and δ is small where k > 2
-    rng = np.random.default_rng(np.random.SeedSequence(key[0], spawn_key=key[1:]))
+    rng = generator(*key)
     law, protocol = law_of(problem), SGD(-(-most // batch), batch, (batch * pace / (2.0 * d),), decay=(), test=1)
     start = (rng.standard_normal((_NEURONS, d)) / sqrt(d)).astype(np.float32)
     pack = Networks([start], [_NEURONS], protocol.step_sizes, sigma, fixed_layer=True)

@@ -27,6 +27,7 @@ from lazyscope.experiments.frame import Draw, Row, dataset
 from lazyscope.experiments.frame.draws import attributes, computed, provenance
 from lazyscope.limits import declared
 from lazyscope.problems import MultiIndex, RidgeMonomial, SparseParity
+from lazyscope.weights import generator
 
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Dataset
@@ -81,51 +82,47 @@ class SampleComplexityDraw(Draw):
         assert isinstance(self.problem, MultiIndex)
         return self.activation or feature_learners.activation_for(self.problem, self.learner)
 
-    def _few_directions(self, problem: MultiIndex) -> Row:
-        """The same for a function of a few directions: SGD goes on with fresh samples, the others start anew."""
-        key, samples, errors = (self.number, problem.d), [], []
-        if self.learner == "SGD":
-            course = feature_learners.descended(
-                problem, feature_learners.neuron_of(problem), self.most, (self.seed, *key, 3)
-            )
-        else:
-            course = self._refitted(problem)
-        for n, risk in course:
+    def compute(self) -> Row:
+        """Return `samples` and `error`, one of each for every n, up to the first error that is at most the level."""
+        samples, errors = [], []
+        for n, error_of_n in self._course():
             samples.append(n)
-            errors.append(risk)
-            if risk <= self.level:
+            errors.append(error_of_n)
+            if error_of_n <= self.level:
                 break
         return {"samples": np.array(samples), "error": np.array(errors)}
+
+    def _course(self) -> Iterator[tuple[int, float]]:
+        """Return n and the error, as n grows: SGD goes on with fresh samples, the others start anew at every n."""
+        problem = self.problem
+        if not isinstance(problem, MultiIndex):
+            return self._learnt(problem)
+        if self.learner != "SGD":
+            return self._refitted(problem)
+        key = (self.seed, self.number, problem.d, 3)
+        return feature_learners.descended(problem, feature_learners.neuron_of(problem), self.most, key)
+
+    def _learnt(self, problem: SparseParity | RidgeMonomial) -> Iterator[tuple[int, float]]:
+        """Yield the error of the learner on the first n samples of a parity or a monomial, as n grows."""
+        key = (self.number, problem.d)
+        X_test, _ = problem.sample(_TESTED, generator(self.seed, *key, 1))
+        wanted = problem.target(X_test)
+        X, y = problem.sample(self.most, generator(self.seed, *key, 0))
+        for n in grid(problem.d, self.most):
+            rng = generator(self.seed, *key, 2, n)
+            values = LEARNERS[self.learner](problem, X[:n], y[:n], X_test, self.width, rng)
+            yield n, float(np.min(error(problem, values, wanted)))
 
     def _refitted(self, problem: MultiIndex) -> Iterator[tuple[int, float]]:
         """Yield the least risk over ridges on the first n samples, as n grows."""
         key, sigma = (self.number, problem.d), Activation(self.sigma)
-        X_test, wanted = feature_learners.wanted(problem, feature_learners.TESTED, _generator(self.seed, *key, 1))
+        X_test, wanted = feature_learners.wanted(problem, feature_learners.TESTED, generator(self.seed, *key, 1))
         sizes = grid(problem.d, self.most)
-        X, y = feature_learners.sampled(problem, max(sizes), _generator(self.seed, *key, 0))
+        X, y = feature_learners.sampled(problem, max(sizes), generator(self.seed, *key, 0))
         for n in sizes:
-            rng = _generator(self.seed, *key, 2, n)
+            rng = generator(self.seed, *key, 2, n)
             values = feature_learners.predicted(self.learner, problem, sigma, X[:n], y[:n], X_test, self.width, rng)
             yield n, float(np.min(np.mean((values - wanted) ** 2, axis=1))) / problem.energy
-
-    def compute(self) -> Row:
-        """Do the work: `samples` and `error`, a point each."""
-        problem = self.problem
-        if isinstance(problem, MultiIndex):
-            return self._few_directions(problem)
-        key = (self.number, problem.d)
-        X_test, _ = problem.sample(_TESTED, _generator(self.seed, *key, 1))
-        wanted = problem.target(X_test)
-        X, y = problem.sample(self.most, _generator(self.seed, *key, 0))
-        samples, errors = [], []
-        for n in grid(problem.d, self.most):
-            rng = _generator(self.seed, *key, 2, n)
-            values = LEARNERS[self.learner](problem, X[:n], y[:n], X_test, self.width, rng)
-            samples.append(n)
-            errors.append(float(np.min(error(problem, values, wanted))))
-            if errors[-1] <= self.level:
-                break
-        return {"samples": np.array(samples), "error": np.array(errors)}
 
 
 def grid(d: int, most: int) -> list[int]:
@@ -151,10 +148,6 @@ def crossing(samples: FloatArray, errors: FloatArray, level: float) -> float:
         return float("nan")
     (x0, x1), (e0, e1) = np.log(samples[-2:]), np.log(np.maximum(errors[-2:], 0.5 / _TESTED))
     return float(np.exp(x0 + (x1 - x0) * (e0 - log(level)) / (e0 - e1)))
-
-
-def _generator(*key: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(key[0], spawn_key=key[1:]))
 
 
 def sample_complexity(

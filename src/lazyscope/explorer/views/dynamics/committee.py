@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,8 +10,8 @@ import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.errors import LazyscopeError
-from lazyscope.experiments.frame.draws import computed, over_draws
-from lazyscope.explorer.views.calls import Call, Plan, Task, lines_of
+from lazyscope.experiments.frame.draws import computed
+from lazyscope.explorer.views.calls import DrawnCall, Plan, Task, lines_of
 from lazyscope.explorer.views.lazy import saved
 from lazyscope.explorer.views.picture import Grid, Picture, axis, curve, record
 from lazyscope.problems import MultiIndex
@@ -105,7 +104,7 @@ def python(neurons: int, eta: float, lean: float, grid: Grid) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Runs(Call):
+class Runs(DrawnCall):
     """Runs of SGD in d dimensions from the same overlaps, in the place of a verb."""
 
     def _draws(self) -> list[Any]:
@@ -126,10 +125,6 @@ class Runs(Call):
     def claim(self) -> dict[str, Any]:
         """Return what its result rests on."""
         return {**_claim(), "key": "report/plateau", "title": f"one-pass SGD in d = {_DIMENSION}"}
-
-    def values(self, result: Mapping[str, FloatArray], variable: str) -> tuple[Any, Any]:
-        """Return the mean over runs, and its standard error."""
-        return over_draws(result[variable], axis=0)
 
     def source(self) -> str:
         """Write the runs."""

@@ -83,11 +83,11 @@ def _floors(picture: Picture, problem: QuadraticTarget, N: int, ends: list[float
 
 def _floor_source(N: int) -> str:
     """Return the Python that adds both ends to `lines`."""
-    found = (
+    sources = (
         f"{name!r}: np.full(2, float(ls.limit(problem, {written(regime)}, rho={N} / problem.d).risk))"
         for name, (_, regime) in _FLOORS.items()
     )
-    return f"lines |= {{{', '.join(found)}}}"
+    return f"lines |= {{{', '.join(sources)}}}"
 
 
 def lines(state: RichState) -> dict[str, Any]:

@@ -10,9 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.experiments.frame.draws import over_draws
 from lazyscope.explorer.views.base import Drawn, View
-from lazyscope.explorer.views.calls import Call, Plan, Task, lines_of, listing, written
+from lazyscope.explorer.views.calls import DrawnCall, Plan, Task, lines_of, listing, written
 from lazyscope.explorer.views.controls import State, choice, moment, own_seed, seed_field, slider
 from lazyscope.explorer.views.dynamics import committee
 from lazyscope.explorer.views.lazy import levels_field, saved
@@ -160,7 +159,7 @@ def _source(name: str, N: int, state: TrainingState, variable: str = "risk") -> 
 
 
 @dataclass(frozen=True, eq=False)
-class Traces(Call):
+class Traces(DrawnCall):
     """Runs of SGD, each with weights and data of its own: the risk along time, over runs."""
 
     @property
@@ -181,10 +180,6 @@ class Traces(Call):
         time = runs[0].samples.values * protocol.step_sizes[0] / protocol.batch
         shown = np.unique(np.searchsorted(time, np.geomspace(FIRST, time[-1], _SHOWN)).clip(max=time.size - 1))
         return {"time": time[shown], "trace": np.stack([run.trace.values[shown] for run in runs])}
-
-    def values(self, result: Mapping[str, FloatArray], variable: str) -> tuple[Any, Any]:
-        """Return the mean over runs, and its standard error."""
-        return over_draws(result[variable], axis=0)
 
     def source(self) -> str:
         """Write the calls."""

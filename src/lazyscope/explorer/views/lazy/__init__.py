@@ -117,7 +117,7 @@ def moved(drawn: FloatArray, levels: str, paper: str) -> tuple[FloatArray, tuple
     if len(there) != len(here):
         needed = f"have {len(here)} numbers after '{DRAWN}'"
         raise InvalidParameter.of("the spectrum", "levels", needed, DRAWN + levels)
-    knots = [round(one - other, 6) for one, other in zip(there, here, strict=True)]
+    knots = [round(level - old, 6) for level, old in zip(there, here, strict=True)]
     floor, d = min(0.0, *there), drawn.size
     place = (np.argsort(np.argsort(drawn)) + 0.5) / d
     python = (
@@ -212,21 +212,21 @@ class Setting:
         shown: list[tuple[Regime, list[int]]] = []
         for label, role, regime in self.regimes():
             try:
-                one, widths = regime(), self._widths(role, verb)
-                arguments = self._sizes(role, verb, one)
+                network, widths = regime(), self._widths(role, verb)
+                arguments = self._sizes(role, verb, network)
             except LazyscopeError as error:
                 notes.append((label, str(error)))
                 continue
             if not widths:
-                notes.append((label, f"Left out: {self._why_not(role, verb)}"))
+                notes.append((label, f"Left out: {self._why_not(verb)}"))
                 continue
-            # SGD trains all widths on one stream; everything else is a dot a call, so that dots appear one by one
+            # SGD trains all widths on one stream; every other dot has a call of its own, so that dots appear one by one
             together = [widths] if verb == "simulate" and role != "rf" else [[N] for N in widths]
             for some in together:
-                call = self._call(verb, one, {"width": some, **arguments})
+                call = self._call(verb, network, {"width": some, **arguments})
                 tasks.append(Task(call, label, [(role, label, 0, "risk")], lambda result: result.width / problem.d))
-            commands.append(self._command(self._call(verb, one, {"width": widths, **arguments})))
-            shown.append((one, widths))
+            commands.append(self._command(self._call(verb, network, {"width": widths, **arguments})))
+            shown.append((network, widths))
         notes.insert(0, (f"d = {problem.d}", SGD_ENDS if verb == "simulate" else beside(problem, shown)))
         named = [replace(t, name=f"{t.name}, N = {', '.join(map(str, t.call.arguments['width']))}") for t in tasks]
         return Plan(tuple(tasks), tuple(notes), " && ".join(commands), listing(self.python, named))
@@ -243,7 +243,7 @@ class Setting:
             shares = [share for share in shares if share <= 0.5 and d <= _LARGEST_TRAINED]
         return sorted({max(1, round(share * d)) for share in shares})
 
-    def _why_not(self, role: str, verb: Drawn) -> str:
+    def _why_not(self, verb: Drawn) -> str:
         how = "training a network" if verb == "simulate" else "a descent over all weights"
         return f"{how} at d = {self.nature.problem.d} takes minutes. Use d ≤ {_LARGEST_TRAINED}, or `lazyscope sweep`."
 

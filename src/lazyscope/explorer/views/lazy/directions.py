@@ -11,7 +11,7 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.errors import LazyscopeError
 from lazyscope.explorer.views.base import Drawn, View
-from lazyscope.explorer.views.calls import Call, Plan, Task, lines_of
+from lazyscope.explorer.views.calls import DrawnCall, Plan, Task, lines_of
 from lazyscope.explorer.views.controls import State, draws_field, seed_field, slider
 from lazyscope.explorer.views.lazy import levels_field, saved
 from lazyscope.explorer.views.lazy.quadratic import PAPER, PRESETS, nature
@@ -80,7 +80,7 @@ def lines(state: DirectionsState) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Forms(Call):
+class Forms(DrawnCall):
     """The quadratic forms that a regime learns from some draws of its weights, in the place of a verb."""
 
     def run(self) -> dict[str, FloatArray]:
@@ -101,9 +101,8 @@ class Forms(Call):
 
     def values(self, result: Mapping[str, FloatArray], variable: str) -> tuple[Any, Any]:
         """Return the mean over draws, and its standard error: none where nothing is drawn."""
-        values = result[variable]
-        spread = None if isinstance(self.regime, Trained) else values.std(axis=0, ddof=1) / np.sqrt(len(values))
-        return values.mean(axis=0), spread
+        mean, stderr = super().values(result, variable)
+        return mean, None if isinstance(self.regime, Trained) else stderr
 
     def source(self) -> str:
         """Write the draws."""

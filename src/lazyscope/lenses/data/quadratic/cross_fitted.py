@@ -64,11 +64,13 @@ def shares(first: FloatArray, second: FloatArray, targets: Sequence[FloatArray])
         linear.append(Y[rows] * alone)
         quadratic.append(Y[rows] * (Psi[rows] @ _solved(A, c) - alone))
     energy = np.mean(Y**2, axis=0)
-    found = []
+    results = []
     for k in range(Y.shape[1]):
-        one, two = (spread([part[:, k] / energy[k] for part in parts]) for parts in (linear, quadratic))
-        found.append(Shares(_share(one[0]), one[1], _share(two[0]), two[1]))
-    return found
+        first_share, second_share = (
+            spread([part[:, k] / energy[k] for part in parts]) for parts in (linear, quadratic)
+        )
+        results.append(Shares(_share(first_share[0]), first_share[1], _share(second_share[0]), second_share[1]))
+    return results
 
 
 def _share(value: float) -> float:
@@ -76,7 +78,7 @@ def _share(value: float) -> float:
 
 
 def _solved(A: FloatArray, b: FloatArray) -> FloatArray:
-    """Return A⁻¹b for a Gram matrix; where rows of a fifth were all that a feature had, that feature has no say."""
+    """Return A⁻¹b for a Gram matrix; a feature that is zero on all these rows gets the coefficient zero."""
     from scipy.linalg import solve
 
     unit = float(np.trace(A)) / max(1, len(A))

@@ -18,15 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.limits.sgd.order_parameters.integrals import (
-    four,
-    mean,
-    slope,
-    slopes,
-    slopes_one,
-    three,
-    two,
-)
+from lazyscope.limits.sgd.order_parameters.integrals import four, mean, slope, slopes, slopes_one, three, two
 from lazyscope.numerics.compiled import jitted
 
 

@@ -45,12 +45,12 @@ def rules(variables: int, smooth: bool) -> list[Rule]:
     from scipy.special import ndtri
     from scipy.stats import qmc
 
-    found = []
+    rules = []
     for number in range(_SCRAMBLES):
         uniform = qmc.Sobol(variables, scramble=True, seed=number).random(_POINTS)
         half = ndtri(np.clip(uniform, 1e-12, 1.0 - 1e-12))
-        found.append((np.concatenate([half, -half]), np.full(2 * _POINTS, 0.5 / _POINTS)))
-    return found
+        rules.append((np.concatenate([half, -half]), np.full(2 * _POINTS, 0.5 / _POINTS)))
+    return rules
 
 
 def _product(nodes: int, variables: int) -> Rule:

@@ -161,12 +161,14 @@ def plateau(times: FloatArray, risk: FloatArray) -> tuple[float, float]:
         return np.inf, np.inf
     middle, flat = 0.5 * (t[1:] + t[:-1]), -np.diff(y) / np.maximum(np.diff(t), 1e-300) < _FLAT
     turns = np.flatnonzero(np.diff(flat.astype(int))) + 1
-    found = (np.inf, np.inf)
+    plateau = (np.inf, np.inf)
     for begin, end in pairwise(turns.tolist()):
         length = middle[end] - middle[begin]
-        if flat[begin] and length > max(np.log(_LENGTH), np.log(found[1] / found[0]) if found[0] < np.inf else 0.0):
-            found = float(np.exp(middle[begin])), float(np.exp(middle[end]))
-    return found
+        if flat[begin] and length > max(
+            np.log(_LENGTH), np.log(plateau[1] / plateau[0]) if plateau[0] < np.inf else 0.0
+        ):
+            plateau = float(np.exp(middle[begin])), float(np.exp(middle[end]))
+    return plateau
 
 
 def _labelled(
