@@ -117,7 +117,8 @@ def known(source: Source, target: str, regime: Any) -> Known:
         found, pool, notes = forecaster(table, regime, MOST_ROWS, 0, most)
     at_hand = rows if found.beyond is not None else max(1, found.rows // 2)
     advice = advise(found, at_hand, widths=not isinstance(regime, NeuralTangent)).lines
-    left = (f"columns of text or dates were left out: {', '.join(dropped)}",) if dropped else ()
+    neither = f"columns that are neither numbers, categories nor dates were left out: {', '.join(dropped)}"
+    left = (neither,) if dropped else ()
     said = (*left, *table.notes, *notes, *pool.notes, *_uneven(table))
     far = found.rows if found.beyond is None else int(min(FARTHER * found.rows, max(most, 2.0 * rows)))
     return Known(found, str(table), look(source), table.target, rows, far, dropped, said, advice)
