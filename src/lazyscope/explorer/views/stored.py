@@ -23,7 +23,7 @@ def _read() -> list[dict[str, Any]]:
 
 
 def dots(view: str, state: State) -> dict[str, Any] | None:
-    """Return the dots of a state, in the shape of `schemas.Kept`, or None."""
-    asked = state.model_dump()
+    """Return the dots of a state, in the shape of `schemas.Kept`, or None; what has no effect may differ."""
+    asked = state.in_effect()
     found = (one for one in _read() if one["view"] == view and one["state"] == asked)
     return next(({name: one[name] for name in ("dots", "notes", "command", "python", "about")} for one in found), None)
