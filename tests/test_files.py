@@ -51,6 +51,12 @@ def test_csv_dialects(tmp_path, text):
     np.testing.assert_array_equal(files.read_array(tmp_path / "a.csv"), [[1.0, 2.0], [3.0, 4.0]])
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.tsv", "a.TXT"])
+def test_text_by_other_names(tmp_path, name):
+    (tmp_path / name).write_text("1\t2\n3\t4\n")
+    np.testing.assert_array_equal(files.read_array(tmp_path / name), [[1.0, 2.0], [3.0, 4.0]])
+
+
 @pytest.mark.parametrize("text", ["1,2,3\n", "1\n2\n3\n", "eigenvalues\n1\n2\n3\n", "1 2 3"])
 def test_a_row_or_a_column_is_a_vector(tmp_path, text):
     (tmp_path / "a.csv").write_text(text)
@@ -72,8 +78,11 @@ def test_a_row_or_a_column_is_a_vector(tmp_path, text):
         ("a.npy", b"1,2\n3,4\n", "array of real numbers"),
         ("a.npy", b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f8'}", "array of real numbers"),
         ("a.npy", b"PK\x03\x04 a zip file", "array of real numbers"),
-        ("a.txt", b"1,2\n", ".npy or .csv"),
-        ("a", b"1,2\n", ".npy or .csv"),
+        ("a.csv", b",0,1\n0,3,4\n1,4,5\n", "numbers of its rows"),
+        ("a.csv", b"0,1\n3,4\n4,5\n", "numbers of its columns"),
+        ("a.csv", b",a,b\na,3,4\nb,4,5\n", "no names of rows"),
+        ("a.doc", b"1,2\n", ".tsv or .txt"),
+        ("a", b"1,2\n", ".tsv or .txt"),
     ],
 )
 def test_what_is_no_table_of_numbers_is_refused_in_one_line(tmp_path, name, content, word):

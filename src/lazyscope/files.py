@@ -35,10 +35,10 @@ _LONGEST_SHOWN = 200  # characters of a path in an error message
 
 
 def read_array(path: str | os.PathLike[str]) -> FloatArray:
-    r"""Read a vector or a matrix of numbers from `.npy` or `.csv`.
+    r"""Read a vector or a matrix of numbers from `.npy`, or from text: `.csv`, `.tsv`, `.txt`.
 
-    A CSV file is separated by commas, semicolons or blanks, with an optional header line and `#` comments; a
-    single row or a single column is a vector.
+    Text is separated by commas, semicolons or blanks, with an optional header line and `#` comments; a single row
+    or a single column is a vector.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -49,9 +49,9 @@ def read_array(path: str | os.PathLike[str]) -> FloatArray:
      [0. 1.]]
     """
     file = Path(path)
-    readers = {".npy": _read_npy, ".csv": _read_csv}
+    readers = {".npy": _read_npy, ".csv": _read_csv, ".tsv": _read_csv, ".txt": _read_csv}
     if file.suffix.lower() not in readers:
-        raise unreadable(file, "end in .npy or .csv", file.name, "Save the array with numpy.save.")
+        raise unreadable(file, "end in .npy, .csv, .tsv or .txt", file.name, "Save the array with numpy.save.")
     try:
         if not file.is_file():
             got = "a folder" if file.is_dir() else "something that is no file" if file.exists() else "no such file"
@@ -102,14 +102,26 @@ def _read_csv(file: Path) -> FloatArray:
             rows.append([float(cell) for cell in line.split(separator)])
         except ValueError as error:
             if not heading:
-                advice = "Use a point for decimals, and commas, semicolons or blanks between numbers."
+                advice = "Use a point for decimals, commas, semicolons or blanks between numbers, and no names of rows."
                 raise unreadable(file, "hold numbers", f"line {number}: {_one_line(error)}", advice) from None
         heading = False
         if len(rows) > 1 and len(rows[-1]) != len(rows[0]):
             got = f"{len(rows[0])} on the first row and {len(rows[-1])} on line {number}"
             raise unreadable(file, "have as many numbers on every row", got)
     table = np.array(rows, dtype=np.float64)
+    if table.ndim == 2:
+        _check_not_numbered(file, table)
     return table.ravel() if 1 in table.shape else table
+
+
+def _check_not_numbered(file: Path, table: FloatArray) -> None:
+    """Refuse a square matrix that came with the numbers of its rows or columns, as pandas writes them."""
+    height, width = table.shape
+    first = {"columns, in the first row,": (1, table[0]), "rows, in the first column,": (-1, table[:, 0])}
+    for which, (more, numbers) in first.items():
+        if height - width == more and numbers.size > 1 and np.array_equal(numbers, np.arange(numbers.size)):
+            got, advice = f"the numbers of its {which}", "Write it with to_csv(path, header=False, index=False)."
+            raise unreadable(file, "hold the matrix alone", got, advice)
 
 
 def check_output(path: Path, suffixes: Sequence[str], owner: str, option: str) -> None:

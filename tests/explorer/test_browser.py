@@ -279,6 +279,33 @@ def test_everything_can_be_reached_by_keyboard_and_has_a_name(page):
     assert "RF" in page.tab.inner_text("#reading")
 
 
+def test_a_picture_without_lines_has_its_own_axes(page):
+    page.open("#beyond")
+    page.tab.evaluate("location.hash = '#beyond?what=samples&d=10'")  # no dots come with the package for this d
+    page.until(lambda: "what=samples" in page.query())
+    page.drawn()
+    page.until(lambda: page.tab.locator("#chart .xtitle").all_text_contents() == ["n, number of samples"])
+    assert page.tab.locator("#chart .xtick").count() > 1
+
+
+def test_choices_are_not_cut_off_and_numbers_tell_their_bounds(page):
+    for view in ("#training?target=committee", "#beyond", "#rich?axis=time"):
+        page.open(view)
+        cut = page.tab.evaluate(
+            """() => [...document.querySelectorAll('.control select')].filter(select => {
+                 const whole = select.cloneNode(true);
+                 Object.assign(whole.style, { position: 'absolute', maxWidth: 'none', width: 'max-content' });
+                 select.after(whole);
+                 const wide = whole.offsetWidth;
+                 whole.remove();
+                 return wide > select.offsetWidth + 1;
+               }).map(select => select.id)"""
+        )
+        assert cut == []
+    page.open("#quadratic")
+    assert page.tab.get_attribute("input[aria-label='Dimension d, as a number']", "title") == "20 to 450"
+
+
 CONTRAST = """() => {
   const parts = c => (c.match(/[\\d.]+/g) || [0, 0, 0, 0]).map(Number);
   const light = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)

@@ -75,7 +75,9 @@ class Commands(click.Group):
         except click.ClickException as error:
             where = getattr(error, "ctx", None)
             help_ = f" See {where.command_path} --help." if where is not None else ""
-            click.echo("lazyscope: error: " + " ".join(f"{error.format_message()}{help_}".split()), err=True)
+            said = error.format_message().rstrip()
+            stop = "" if said.endswith((".", "?", "!", ")")) else "."  # versions of click differ in it
+            click.echo("lazyscope: error: " + " ".join(f"{said}{stop}{help_}".split()), err=True)
             sys.exit(error.exit_code)
         except click.Abort:
             sys.exit(130)

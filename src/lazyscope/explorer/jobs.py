@@ -200,7 +200,9 @@ class Jobs:
                 async with asyncio.timeout(self.bounds.seconds):
                     useful = await worker.serve(job)
             except TimeoutError:
-                said = f"Stopped after {self.bounds.seconds:g} s, the most a job may take. Use a smaller d."
+                said = (
+                    f"Stopped after {self.bounds.seconds:g} s, the most a job may take. Use a smaller d or fewer draws."
+                )
                 job.say("error", {"error": said})
             finally:
                 del self.busy[job.name]

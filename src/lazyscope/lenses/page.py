@@ -13,10 +13,12 @@ p.verdict { font-size: 1.2rem; border-left: .3rem solid #D55E00; padding: .4rem 
 table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums }
 table { display: block; overflow-x: auto }
 th, td { padding: .2rem .9rem .2rem 0; text-align: right; white-space: nowrap }
-th:first-child, td:first-child { text-align: left; white-space: normal; min-width: 11rem }
+th:first-child, td:first-child { text-align: left; white-space: normal }
+table.words th:first-child { min-width: 11rem }
 thead th { border-bottom: 1px solid #999; font-weight: 600 } p.small, li, footer { color: #555; font-size: .92rem }
 figure { margin: 1rem 0 } svg { max-width: 100%; height: auto }
 """
+_SHORT = 8  # characters: a step of training, the number of a layer
 
 
 def heading(text: str, below: str = "") -> str:
@@ -44,10 +46,16 @@ def items(lines: Iterable[str]) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table."""
+    """Return a table; a first column of words has room for them, one of numbers takes no more than it needs.
+
+    >>> table(["step", "loss"], [["10", "0.4"]])[:7], table(["regime", "N = 9"], [["RF, random features", "0.4"]])[:21]
+    ('<table>', "<table class='words'>")
+    """
+    rows = list(rows)
+    kind = " class='words'" if any(len(row[0]) > _SHORT for row in rows) else ""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<table{kind}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def figure(svg: str, caption: str) -> str:

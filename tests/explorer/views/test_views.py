@@ -128,6 +128,15 @@ def test_stored_dots_are_those_of_their_plan():
     assert dot["stderr"][0] == pytest.approx(float(result.stderr), rel=1e-2)
 
 
+def test_stored_dots_are_there_whatever_has_no_effect_on_them():
+    """The page in one file meets 2-XOR first with the least α, which only the other question has."""
+    view = VIEWS["beyond"]
+    usual = view.lines(view.state(what="samples"))["kept"]
+    assert usual is not None
+    assert view.lines(view.state(what="samples", alpha=0.0))["kept"] == usual
+    assert view.lines(view.state(what="samples", d=10))["kept"] is None
+
+
 @pytest.mark.parametrize(
     ("view", "words"), [("descent", "% above"), ("margin", "order of 1/√d"), ("beyond", "no limits")]
 )

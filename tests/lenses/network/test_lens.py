@@ -378,3 +378,8 @@ def test_without_jax_a_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(InvalidParameter, match=r"pip install 'lazyscope\[jax\]'"):
         ls.lens((function, {}), np.ones((4, 3)), np.zeros(4))
+
+
+def test_a_notebook_shows_a_sentence_and_no_arrays():
+    look = ls.lens(module(), torch.randn(5, 3), torch.randn(5, 2))
+    assert repr(look) == f"<NetworkLens: {look.verdict}>"

@@ -177,9 +177,8 @@ class _Grid:
                 must = f"go with the regime {' or '.join(dict.fromkeys(having))}"
                 raise self._wrong(key, must, ", ".join(names), "Leave it out.")
         for kind in {claim.protocol for question in self.known.values() for claim in question.claims} - {None}:
-            list(
-                self._variants(kind)
-            )  # wrong values are refused here, even if no regime of this grid uses the protocol
+            # wrong values are refused here, even if no regime of this grid uses the protocol
+            list(self._variants(kind))
         return asked
 
     def _problems(self, question: Question) -> Iterator[Problem]:

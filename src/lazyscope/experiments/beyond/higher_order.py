@@ -38,9 +38,7 @@ from lazyscope.weights import generator
 if TYPE_CHECKING:
     from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
-_NETWORKS = (
-    4  # repeats that are run as networks, to find the rest; the pieces of all repeats cost less than one network
-)
+_NETWORKS = 4  # repeats that are run as networks too, for the rest: one of them costs more than the pieces of all
 _TOLERANCE = 0.05  # how far a fitted exponent may be off, as widths are finite
 
 

@@ -68,6 +68,10 @@ function bandTraces(answer) {
   }));
 }
 
+/** Where a picture has no lines, its axes are drawn all the same: Plotly leaves out those that nothing stands on. */
+const frameTraces = (answer) =>
+  answer.lines.length ? [] : answer.panels.map((_, i) => ({ x: [null], y: [null], yaxis: axisName(i), mode: "markers", showlegend: false, hoverinfo: "skip" }));
+
 const markLine = (mark) => ({ x: [mark.x, mark.x], y: [0, 1] });
 
 /** Dots of one name and fidelity in one trace, and one entry of the legend for each fidelity. */
@@ -207,7 +211,7 @@ export function draw(answer, dots) {
 function redraw() {
   if (!latest) return undefined;
   const { answer, dots } = latest;
-  const traces = [...bandTraces(answer), ...lineTraces(answer), ...markTraces(answer), ...dotTraces(answer, dots)];
+  const traces = [...bandTraces(answer), ...lineTraces(answer), ...markTraces(answer), ...dotTraces(answer, dots), ...frameTraces(answer)];
   return Plotly.react(byId("chart"), traces, layoutOf(answer), { displayModeBar: false });
 }
 

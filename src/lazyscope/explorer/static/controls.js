@@ -115,6 +115,7 @@ function slider(control, state) {
   const range = element("input", { type: "range", id, min: scale.low, max: scale.high, step: scale.step });
   const number = element("input", { type: "number", step: "any", "aria-label": `${control.label}, as a number` });
   if (control.stops) number.readOnly = true;
+  else number.title = `${control.zero ? "0, or " : ""}${short(control.low)} to ${short(control.high)}`; // beyond it, the end that is nearer
   range.addEventListener("input", () => state.set(control.name, scale.value(Number(range.value))));
   number.addEventListener("change", () => {
     if (number.value.trim() === "" || !Number.isFinite(Number(number.value))) return void (number.value = state.values[control.name]);

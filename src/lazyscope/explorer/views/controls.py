@@ -20,6 +20,16 @@ class State(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
+    def in_effect(self) -> dict[str, Any]:
+        """Return all values, those that have no effect on the picture at their defaults."""
+        values = self.model_dump()
+        fields: dict[str, Any] = type(self).model_fields
+        for name, known in fields.items():
+            when = known.json_schema_extra.get("when") or {}
+            if name == values.get("axis") or any(values[other] != value for other, value in when.items()):
+                values[name] = known.default
+        return values
+
 
 def slider(
     default: float, low: float, high: float, label: str, help_: str, *, step: float = 0.0, log: bool = False,

@@ -23,8 +23,8 @@ def _read() -> list[dict[str, Any]]:
 
 
 def dots(view: str, state: State) -> dict[str, Any] | None:
-    """Return the dots of a state, in the shape of `schemas.Kept`, or None."""
-    asked = state.model_dump()
+    """Return the dots of a state, in the shape of `schemas.Kept`, or None; what has no effect may differ."""
+    asked = state.in_effect()
     matching = (entry for entry in _read() if entry["view"] == view and entry["state"] == asked)
     return next(
         ({name: entry[name] for name in ("dots", "notes", "command", "python", "about")} for entry in matching), None

@@ -37,7 +37,7 @@ _FOR_QUADRATIC = 0.3  # of what is left for theory
 _TRIED = 6  # directions, on which the quadratic part is timed
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DataLens:
     """What the lens saw: measured errors, the quadratic part, what theory says of both, and the verdict.
 
@@ -76,6 +76,9 @@ class DataLens:
 
     def __str__(self) -> str:
         return f"{self.about}\n{self.verdict}"
+
+    def __repr__(self) -> str:  # what a notebook shows: no arrays
+        return f"<DataLens: {self.about}. {self.verdict}>"
 
     @property
     def dataset(self) -> xr.Dataset:

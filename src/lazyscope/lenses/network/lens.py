@@ -56,7 +56,7 @@ def _relative(value: float, stderr: float | None = None) -> str:
     return f"{value:.0f}{doubt} times its size" if value >= 10.0 else f"{value:.0%}{doubt}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class NetworkLens:
     """A network under observation.
 
@@ -237,6 +237,9 @@ class NetworkLens:
 
     def __str__(self) -> str:
         return self.verdict
+
+    def __repr__(self) -> str:  # what a notebook shows: no arrays
+        return f"<NetworkLens: {self}>"
 
     @property
     def dataset(self) -> xr.Dataset:

@@ -69,7 +69,7 @@ def lines(state: DirectionsState) -> dict[str, Any]:
     picture.line("the target", "bayes", b, b, claim, dash="dot")
     told = f"At N/d = {N / problem.d:.3g} the risks, means of the lower frame, are {', '.join(shown)}."
     python = ["import numpy as np", "import lazyscope as ls", "from lazyscope.limits import directions", "", *source]
-    python += ["b = problem.eigenvalues", "lines = {}"]
+    python += ["b = problem.eigenvalues", "lines = {'the target': b}"]
     for name, (_, _, theory) in _REGIMES.items():
         if any(line["name"] == name for line in picture.lines):
             python += [f"learnt, missed = directions.{theory.__name__}(b, {N / problem.d!r})"]
