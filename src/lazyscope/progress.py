@@ -35,18 +35,18 @@ def report(done: int, total: int, what: str, share: float | None = None) -> None
 
 
 @contextmanager
-def within() -> Iterator[None]:
+def within(step: str = "") -> Iterator[None]:
     """Inside this block work is one step of something larger: what it reports is shown in words, and not counted.
 
-    >>> with reporting(lambda done, total, what, share: print(f"{done}/{total} {what}")), within():
-    ...     report(1, 2, "N = 45")
-    0/0 N = 45
+    >>> with reporting(lambda done, total, what, share: print(f"{done}/{total} {what}")), within("NT, N = 45"):
+    ...     report(1, 2, "step 100")
+    0/0 NT, N = 45, step 100
     """
     outer = _reporter.get()
     if outer is None:
         yield
         return
-    with reporting(lambda done, total, what, share: outer(0, 0, what, None)):
+    with reporting(lambda done, total, what, share: outer(0, 0, f"{step}, {what}" if step else what, None)):
         yield
 
 

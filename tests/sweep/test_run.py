@@ -246,6 +246,16 @@ def test_a_task_refuses_to_compute_if_the_threads_are_not_its_to_set():
     assert "at 2 threads" in str(outcome.failure)
 
 
+def test_steps_of_a_task_are_told_with_its_own_label(here, tiny):
+    """Computed in this process, a task reports its steps while the last line still names the one before it."""
+    words = []
+    with progress.reporting(lambda done, total, what, share: words.append(what) if not total else None):
+        sweep.run(tiny, "a.sqlite", workers=1)
+    labels = {task.work.label for task in tiny.tasks}
+    told = [what for what in words if "step " in what]
+    assert told and all(what.startswith("now ") and what[4:].rsplit(", step", 1)[0] in labels for what in told)
+
+
 def test_progress_counts_tasks(here, tiny):
     seen = []
     with progress.reporting(lambda *told: seen.append(told) if told[1] else None):

@@ -14,6 +14,7 @@ from typing import Any
 
 from lazyscope.checks import whole_number
 from lazyscope.errors import InvalidParameter, LazyscopeError
+from lazyscope.progress import within
 from lazyscope.sweep.belonging import Driver, belong_to
 from lazyscope.sweep.plan import NUMERICS, Task
 from lazyscope.sweep.store import Outcome
@@ -68,7 +69,8 @@ def _cores() -> int:
 def _here(tasks: Sequence[Task]) -> Outcomes:
     """Compute in this process, one after the other."""
     for task in tasks:
-        with threads_given_back():
+        # the words of a task that reports its steps stand beside the task that was finished last
+        with threads_given_back(), within(f"now {task.work.label}"):
             outcome = compute(task.work, task.key, NUMERICS[task.work.fidelity])
         yield outcome
 
