@@ -60,6 +60,20 @@ def _without_last_blank_line(app: Any, name: str, source: list[str]) -> None:
     source[0] = re.sub(r"\n\n```$", "\n```", source[0], flags=re.MULTILINE)
 
 
+def _break_keys_at_slashes(app: Any, doctree: Any, name: str) -> None:
+    """Let a key such as limit/GaussianMixture/Trained, in the cell of a table, end a line after a slash."""
+    from docutils import nodes
+
+    for table in doctree.findall(nodes.table):
+        for key in list(table.findall(nodes.literal)):
+            first, *rest = key.astext().split("/")
+            if " " not in key.astext() and len(rest) > 1:
+                key.clear()
+                key += nodes.Text(first)
+                for part in rest:
+                    key += [nodes.Text("/"), nodes.raw("", "<wbr>", format="html"), nodes.Text(part)]
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Register what writes pages, and the renderer of formulas."""
     for folder in ("static/fonts", "extra"):  # Sphinx looks for them before anything is written
@@ -69,4 +83,5 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", docstrings.before_napoleon, priority=400)
     app.connect("autodoc-process-docstring", docstrings.after_napoleon, priority=600)
     app.connect("source-read", _without_last_blank_line)
+    app.connect("doctree-resolved", _break_keys_at_slashes)
     return {"parallel_read_safe": True}

@@ -64,11 +64,12 @@ def figure(
     if preset not in chosen.presets:
         raise InvalidParameter.of(_OWNER, "--preset", f"be {' or '.join(chosen.presets)}", repr(preset))
     size = chosen.presets[preset]
-    without = ("--width", width is not None and chosen.at_widths is None), ("--fresh", fresh and not chosen.borrows)
-    for option, refused in without:
-        if refused:
-            must = f"be left out: {name} has neither dots at widths to choose nor reference runs"
-            raise InvalidParameter.of(_OWNER, option, must, "it")
+    if width is not None and chosen.at_widths is None:
+        raise InvalidParameter.of(
+            _OWNER, "--width", f"be left out: {name} has no dots at widths to choose", repr(width)
+        )
+    if fresh and not chosen.borrows:
+        raise InvalidParameter.of(_OWNER, "--fresh", f"be left out: {name} has no reference runs", "--fresh")
     if width is not None and chosen.at_widths is not None:
         from lazyscope.cli.asking import grammar
 

@@ -49,7 +49,7 @@ def load_all() -> dict[str, AnyExperiment]:
     own = [experiment for module in _modules().values() if (experiment := _in_module(module)) is not None]
     return {
         experiment.name: experiment
-        for experiment in [*sorted(own, key=lambda experiment: experiment.place), *_others()]
+        for experiment in [*sorted(own, key=lambda experiment: (experiment.place, experiment.name)), *_others()]
     }
 
 

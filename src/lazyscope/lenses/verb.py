@@ -77,7 +77,9 @@ def _data(subject: Any, x: Any, y: Any, options: dict[str, Any]) -> DataLens:
 
     target, task, drop = (options.pop(name, None) for name in ("target", "task", "drop"))
     if y is not None:
-        raise InvalidParameter.of("lens", "y", "be left out for a table: lens(X, y) or lens(frame, target=…)", "three")
+        must = "be left out for a table: lens(X, y) or lens(frame, target=…)"
+        advice = "A model in its place is one of PyTorch, Keras or JAX."
+        raise InvalidParameter.of("lens", "y", must, f"three, the first a {type(subject).__name__},", advice)
     if isinstance(subject, (str, Path)) and str(subject) in table.EXAMPLES:
         _refuse("an example, which has its own", target=target, task=task, drop=drop)
         return data_lens(table.example(str(subject)), **options)

@@ -65,7 +65,7 @@ class SampleComplexityDraw(Draw):
             raise InvalidParameter.of("sample_complexity", "learners", must, repr(self.learner))
         if not 0.0 < self.level < 1.0:
             must = "be an error between 0 and 1"
-            raise InvalidParameter.of("SampleComplexityDraw", "level", must, f"{self.level:g}")
+            raise InvalidParameter.of("sample_complexity", "level", must, f"{self.level:g}")
 
     @property
     def size(self) -> int:
