@@ -79,7 +79,7 @@ def _data(subject: Any, x: Any, y: Any, options: dict[str, Any]) -> DataLens:
     if y is not None:
         must = "be left out for a table: lens(X, y) or lens(frame, target=…)"
         advice = "A model in its place is one of PyTorch, Keras or JAX."
-        raise InvalidParameter.of("lens", "y", must, f"three, the first a {type(subject).__name__},", advice)
+        raise InvalidParameter.of("lens", "y", must, f"three, the first of type {type(subject).__name__},", advice)
     if isinstance(subject, (str, Path)) and str(subject) in table.EXAMPLES:
         _refuse("an example, which has its own", target=target, task=task, drop=drop)
         return data_lens(table.example(str(subject)), **options)
