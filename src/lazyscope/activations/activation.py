@@ -314,15 +314,8 @@ class Activation:
         return result.reshape(degree + 1, *s.shape)
 
     def _unit_coefficients(self, degree: int) -> FloatArray:
-        """c_k(1) for k = 0 … degree: asked for at every step of a descent, computed once."""
-        if degree not in self._known_coefficients:
-            g, w = gaussian_nodes(self.kinks, 1.0, degree, self.growth, self._settles)
-            self._known_coefficients[degree] = np.asarray(hermite_functions(g, degree) @ (w * self(g)))
-        return self._known_coefficients[degree]
-
-    @cached_property
-    def _known_coefficients(self) -> dict[int, FloatArray]:
-        return {}
+        g, w = gaussian_nodes(self.kinks, 1.0, degree, self.growth, self._settles)
+        return np.asarray(hermite_functions(g, degree) @ (w * self(g)))
 
     def hermite(self, k: int, s: float = 1.0) -> float:
         """c_k(s) = E[σ(s g) he_k(g)].

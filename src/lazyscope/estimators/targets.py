@@ -38,6 +38,10 @@ class TargetsMixin(RegressorMixin, MultiOutputMixin):
         self._spread = np.where(spread > 0, spread, 1.0)
         return (Y - self._mean) / self._spread
 
+    def _unscaled(self, values: FloatArray) -> FloatArray:
+        """Return values of scaled targets in the units and the shape that the targets had."""
+        return self._shaped(self._mean + self._spread * values)
+
     def _shaped(self, values: FloatArray) -> FloatArray:
         """Drop the last dimension where targets had one only."""
         return values[..., 0] if self._one_target else values

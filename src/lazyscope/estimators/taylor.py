@@ -295,7 +295,7 @@ class TaylorNetRegressor(TargetsMixin, _TaylorNet):
 
     def predict(self, X: Any) -> FloatArray:
         """Return f(x), (n,) or (n, k)."""
-        return self._shaped(self._mean + self._spread * self._values(X))
+        return self._unscaled(self._values(X))
 
 
 class TaylorNetClassifier(ProbabilityMixin, _TaylorNet):

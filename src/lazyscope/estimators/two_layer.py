@@ -94,7 +94,7 @@ class TwoLayerRegressor(TargetsMixin, BothLayers):
 
     def predict(self, X: Any) -> FloatArray:
         """Return f(x), (n,) or (n, k)."""
-        return self._shaped(self._mean + self._spread * self._values(X))
+        return self._unscaled(self._values(X))
 
     @property
     def coef_(self) -> FloatArray:
