@@ -212,7 +212,7 @@ def blas_threads():
 
 def test_the_linear_algebra_has_one_thread_in_every_task_and_its_own_number_afterwards(here):
     seen = []
-    work = SimpleNamespace(fidelity="exact", compute=lambda: seen.append(blas_threads()) or {})
+    work = SimpleNamespace(fidelity="exact", label="NT", compute=lambda: seen.append(blas_threads()) or {})
     with threadpool_limits(2), pool.opened(1, "loky", None) as outcomes:
         for outcome in outcomes([SimpleNamespace(key="a", work=work)]):
             assert outcome.failure is None
