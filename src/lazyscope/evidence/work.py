@@ -22,8 +22,10 @@ class Work(ABC):
     fidelity: Literal["limit", "exact", "simulate"]
     """Whose version of the numbers it depends on."""
 
-    version: ClassVar[str] = ""
-    """Of its own numbers, where they have changed for equal fields: stored ones are then computed anew."""
+    @property
+    def version(self) -> str:
+        """Of its own numbers, where they have changed for equal fields: stored ones are then computed anew."""
+        return ""
 
     @property
     @abstractmethod

@@ -52,9 +52,13 @@ class PredictedDraw(Draw):
     number: int = 0
     seed: int = 0
 
-    version = "4"  # the noise of the steps of NN between half and twice the batch, where that is affordable
     words = "prediction, {0.regime.label}, N = {0.width}, draw {0.number}"
     costs = ("width", "problem.d", "protocol.steps")
+
+    @property
+    def version(self) -> str:
+        """Which numbers these are: 4 has NN's noise between half and twice the batch, 5 the moments of NT's, σ = u²."""
+        return "5" if self.by_spectrum and self.regime.activation.name == "square" else "4"
 
     @property
     def by_formula(self) -> bool:
@@ -117,7 +121,7 @@ class PredictedDraw(Draw):
         return prediction
 
     def _by_descent(self) -> FloatArray:
-        """Leave out 4/d of the noise: a residual of degree k sees inputs whose squared norm is larger by 2k/d."""
+        """Leave out 4/d of the noise: the factor κ is taken at the end of the descent, and is off by as much before."""
         assert isinstance(self.regime, NeuralTangent)
         rng = weights.generator(self.seed, self.number, self.width)
         model = TangentDescent.of(self.problem, self.regime, self.width, rng)

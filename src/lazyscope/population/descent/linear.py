@@ -8,10 +8,11 @@ S of the blocks K/N, μ/√N and 1, with K, μ and b as in `tangent`. Along the 
 is left of the start after all steps is q_j = Π_k(1 − 2ε_kθ_j), and the energy that is learnt Σ_j s_j²(1 − q_j²)/θ_j: a
 quadrature over the spectrum of S as s sees it, for which some hundred steps of Lanczos' method serve every schedule.
 
-The noise of a step has the covariance (4ε²/m)·Cov(rφ), which is (4ε²/m)·L·S where r² and φφᵀ are as good as
-independent, L = E r²: ‖φ‖² hardly varies in high dimensions, and a residual of degree k has E[r²‖x‖²] = (d + 2k)L. So
-every eigenvalue θ of S adds y to the risk, with y ← (1 − 2εθ)²y + (4ε²θ²/m)L, and L is what is left without noise and
-the sum of all y (`numerics.descent.steps`). That sum is over all of the spectrum, for which Lanczos' method starts from
+The noise of a step has the covariance (4ε²/m)·Cov(rφ), which is (4ε²/m)·κ·L·S, L = E r², with κ near 1 as ‖φ‖² hardly
+varies in high dimensions. For σ = u² κ is a moment of quadratic forms (`noise`), taken at the end of the descent. Else
+‖φ‖² ∝ ‖x‖² is assumed, and a residual of degree 2 has E[r²‖x‖²] = (d + 4)L. So every eigenvalue θ of S adds y to the
+risk, with y ← (1 − 2εθ)²y + (4ε²θ²/m)κL, and L is what is left without noise and the sum of all y
+(`numerics.descent.steps`). That sum is over all of the spectrum, for which Lanczos' method starts from
 random vectors: one in what the offset spans, one in the linear functions that all neurons share, whose eigenvalues
 stand out, and some in the rest.
 """
@@ -27,6 +28,7 @@ from lazyscope import weights
 from lazyscope.checks import FloatArray, fits_in_memory
 from lazyscope.errors import NotConverged
 from lazyscope.numerics.descent.steps import noisy_risks
+from lazyscope.population.descent.noise import noise_factor
 from lazyscope.population.environment import environments
 from lazyscope.population.tangent import TangentKernel
 from lazyscope.problems import GaussianProblem, QuadraticTarget
@@ -40,19 +42,23 @@ _ALL = 32  # and from a random vector
 _DENSE = 2000  # parameters up to which all eigenvalues are computed
 _PROBED = 100_000  # parameters, over random vectors: their number is this over Nd, rounded up
 _MARKS = 500  # of a stretch of steps at which the risk without noise is computed; between them it is interpolated
+_SMALLEST = 1e-12  # eigenvalue, over the largest, of what is learnt at all
 _HOPELESS = 1e3  # times the trivial risk
 _LOST = 100.0  # logarithm of what is left of the start: the risk is infinite, as good as
 
 
 @dataclass(frozen=True, eq=False)
 class TangentDescent:
-    """The spectrum of S: as s sees it (`theta`, `share`), and all of it (`modes`, `count`)."""
+    """The spectrum of S: as s sees it (`theta`, `share`), and all of it (`modes`, `count`).
+
+    `factor` is κ of a model that has learnt the given shares of what is to be learnt along each θ.
+    """
 
     theta: FloatArray
     share: FloatArray
     modes: FloatArray
     count: FloatArray
-    uneven: float
+    factor: Callable[[FloatArray], float]
 
     @classmethod
     def of(cls, problem: GaussianProblem, regime: NeuralTangent, N: int, rng: np.random.Generator) -> TangentDescent:
@@ -90,10 +96,22 @@ class TangentDescent:
                 out += part.environment.probability * part.times(a)
             return np.append(root * out.ravel(), float(np.vdot(mean, a)) + c)
 
-        theta, share = quadrature(times, np.append(root * rhs.ravel(), offset), _SEEN)
+        s = np.append(root * rhs.ravel(), offset)
+        theta, vectors, basis = lanczos(times, s, _SEEN)
+        share = _weights(vectors, s) / energy
         modes, count = _spectrum(times, *W.shape)
-        uneven = 4.0 / problem.d if isinstance(problem, QuadraticTarget) else 0.0
-        return cls(theta, share / energy, modes, count, uneven)
+        seen = theta > _SMALLEST * theta.max()
+
+        def factor(learnt: FloatArray) -> float:
+            """All is learnt in S⁺s = Σ_jz_j⟨z_j,s⟩/θ_j, the eigenvectors z_j being Σ_k vectors_kj basis_k."""
+            along = float(np.linalg.norm(s)) * vectors[0, seen] * learnt[seen] / theta[seen]
+            u = (vectors[:, seen] @ along) @ basis
+            return noise_factor(world, W, u[:-1].reshape(W.shape) * root, float(u[-1]), N)
+
+        if regime.activation.name == "square":
+            return cls(theta, share, modes, count, factor)
+        usual = 1.0 + (4.0 / problem.d if isinstance(problem, QuadraticTarget) else 0.0)
+        return cls(theta, share, modes, count, lambda learnt: usual)
 
     def risk(self, schedule: Schedule) -> float:
         """Return the risk of gradient descent after a schedule, in units of the trivial one."""
@@ -102,12 +120,20 @@ class TangentDescent:
 
     def _risks(self, logarithms: FloatArray) -> FloatArray:
         learnt = -np.expm1(2.0 * np.minimum(logarithms, _LOST)) / np.maximum(self.theta, 1e-300)
-        return np.asarray(1.0 - np.where(self.theta > 1e-12 * self.theta.max(), learnt, 0.0) @ self.share)
+        return np.asarray(1.0 - np.where(self.theta > _SMALLEST * self.theta.max(), learnt, 0.0) @ self.share)
+
+    def _factor(self, schedule: Schedule) -> float:
+        """Return κ at the end of a schedule; 1 where descent diverges, as SGD does then with any noise."""
+        left = np.ones_like(self.theta)
+        with np.errstate(over="ignore"):
+            for count, size in schedule:
+                left *= (1.0 - 2.0 * size * self.theta) ** count
+        return self.factor(1.0 - left) if np.all(np.abs(left) <= 1.0) else 1.0
 
     def noisy_risk(self, schedule: Schedule, batch: int) -> float:
         """Return the risk of SGD after a schedule, in expectation over samples; NotConverged where it diverges."""
         noise, left = np.zeros_like(self.modes), np.zeros_like(self.theta)
-        end = 1.0
+        end, kappa = 1.0, self._factor(schedule)
         for count, size in schedule:
             if not count:
                 continue
@@ -115,7 +141,7 @@ class TangentDescent:
             step = _logarithms(self.theta, size)
             still = np.interp(np.arange(count + 1), marks, self._risks(left + marks[:, None] * step))
             decay, gain = (1.0 - 2.0 * size * self.modes) ** 2, (2.0 * size * self.modes) ** 2 * self.count / batch
-            factor = np.full(count + 1, 1.0 + self.uneven)
+            factor = np.full(count + 1, kappa)
             with np.errstate(over="ignore", invalid="ignore"):
                 line = noisy_risks(still, decay, gain, noise, factor)
             if not line.max() < _HOPELESS:
@@ -159,7 +185,22 @@ def _probes(N: int, d: int) -> list[FloatArray]:
 def quadrature(
     times: Callable[[FloatArray], FloatArray], start: FloatArray, steps: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return nodes θ_j and weights for vᵀf(S)v, v the start, by Lanczos' method with full orthogonalisation."""
+    """Return nodes θ_j and weights for vᵀf(S)v, v the start."""
+    theta, vectors, _ = lanczos(times, start, steps)
+    return theta, _weights(vectors, start)
+
+
+def _weights(vectors: FloatArray, start: FloatArray) -> FloatArray:
+    return np.asarray(float(np.linalg.norm(start)) ** 2 * vectors[0] ** 2)
+
+
+def lanczos(
+    times: Callable[[FloatArray], FloatArray], start: FloatArray, steps: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return eigenvalues θ_j and eigenvectors (columns) of S on what the start and its products span; and a basis.
+
+    The basis has orthonormal rows, the first along the start; full orthogonalisation, twice.
+    """
     from scipy.linalg import eigh_tridiagonal
 
     size = float(np.linalg.norm(start))
@@ -179,4 +220,4 @@ def quadrature(
             break
         basis[k + 1] = rest / off[k]
     theta, vectors = eigh_tridiagonal(diagonal[:count], off[: count - 1])
-    return np.maximum(theta, 0.0), size**2 * vectors[0] ** 2
+    return np.maximum(theta, 0.0), vectors, basis[:count]
