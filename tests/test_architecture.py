@@ -28,6 +28,12 @@ def test_no_folder_is_a_heap_and_no_file_a_wall(folder):
     assert all(len(module.read_text(encoding="utf-8").splitlines()) <= 400 for module in modules)
 
 
+def test_no_page_has_the_marks_of_a_merge():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    assert len(pages) > 40
+    assert not [page for page in pages for mark in ("\n<<<<<<< ", "\n>>>>>>> ") if mark in page.read_text("utf-8")]
+
+
 def test_tests_mirror_the_source():
     packages = {path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py")}
     assert not {package for package in packages if not any((ROOT / "tests" / package).rglob("test_*.py"))}
