@@ -147,10 +147,11 @@ def descend(
     for _ in range(_MOST_DESCENTS):
         trial[0], trial[1], trial[2] = y[0], y[1], y[2] * there / here
         if newton(trial, there, law, points, T, p):
+            for j in range(y.size):  # numba takes seconds to compile an assignment to a slice
+                y[j] = trial[j]
             if there <= psi:
-                y[:] = trial
                 return True
-            y[:], here, started = trial, there, True
+            here, started = there, True
             ratio = max(0.1, ratio * ratio)
         else:
             ratio = math.sqrt(ratio)

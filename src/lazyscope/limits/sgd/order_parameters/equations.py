@@ -61,8 +61,8 @@ def rates(
     C = covariance(state, N, r, scale)
     a, k = state[N * n : N * n + N], state[N * n + N]
     D = np.empty(n)
-    D[:N] = a
-    D[N:] = -b
+    for p in range(n):  # numba takes seconds to compile an assignment to a slice
+        D[p] = a[p] if p < N else -b[p - N]
     out = np.zeros(state.size)
     drift = np.empty((N, n))
     for i in range(N):
