@@ -15,17 +15,24 @@ def pytest_configure(config):
 
 
 LONG = (
-    "tests/explorer/crowd/", "tests/sweep/test_crashes.py", "tests/explorer/", "tests/sweep/", "tests/plugins/",
+    "tests/explorer/crowd/", "tests/sweep/test_crashes.py", "tests/plugins/", "tests/explorer/", "tests/sweep/",
     "docs/test_papers.py", "docs/test_lessons.py", "docs/", "README.md",
 )  # fmt: skip
 """Begun first, in this order: what takes long or waits for processes of its own must not be what ends last.
 
-The crowd asks for every view, and so compiles what a fresh clone has not compiled yet; crashes need none of it. Pages
+The crowd asks for every view, and so compiles what a fresh clone has not compiled yet. Crashes and plugins need none of
+it, and the rest of the explorer begins after them: two processes that need the same code would compile it twice. Pages
 and lessons, each a unit of seconds, begin before the rest: what ends last are the doctests of modules, which are short.
 """
 
-SERVED = ("test_crowd", "test_browser", "test_accessibility", "test_honest_page", "test_tables_browser")
-"""Tests of the page that is served: one server, which knows the answers after the first time, does for all of them."""
+SHARED = {
+    "server": ("test_crowd", "test_browser", "test_accessibility", "test_honest_page", "test_tables_browser"),
+    "answers": ("test_api", "test_export"),
+}
+"""Tests of the page that is served: one server, which knows the answers after the first time, does for all of them.
+
+So do those that ask for answers without one: what they compile, they compile once.
+"""
 
 SEVERAL = ("test_registry", "test_design", "test_margin_dots", "test_ridge_dots", "test_sizes")
 """Tests of several experiments, each named in brackets."""
@@ -46,8 +53,9 @@ def together(nodeid):
     if path.startswith(("docs/", "tests/evidence/")):  # nothing is shared, and some take long
         return nodeid
     stem = path.rpartition("/")[2].removesuffix(".py")
-    if stem in SERVED:
-        return "server"
+    for name, stems in SHARED.items():
+        if stem in stems:
+            return name
     if not path.startswith("tests/experiments/"):
         return path
     if stem not in SEVERAL:

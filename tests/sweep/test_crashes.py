@@ -29,7 +29,7 @@ def wait_for(condition, process, seconds=300.0):
         time.sleep(0.03)
 
 
-@pytest.mark.parametrize(("drivers", "workers", "draws"), [(3, 3, 6), pytest.param(12, 8, 8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("drivers", "workers", "draws"), [(2, 2, 4), pytest.param(12, 8, 8, marks=pytest.mark.slow)])
 def test_kills_leave_no_trace_in_the_results(
     here, plan_file, lazyscope, run, workers_of, alive, drivers, workers, draws
 ):
@@ -43,7 +43,7 @@ def test_kills_leave_no_trace_in_the_results(
     driver = lazyscope("run", plan, "--store", store)
     for victim in victims:
         # The moment: before the first new result (a driver may be making its store), or soon after it.
-        early = victim == "driver" and rng.random() < 0.5
+        early = victim == "driver" and rng.random() < 0.5 and bool(lost)  # one with workers first
         wanted = done(store) + (not early)
         wait_for(lambda wanted=wanted: done(store) >= wanted, driver)
         time.sleep(rng.uniform(0.0, 0.8 if early else 0.1))
