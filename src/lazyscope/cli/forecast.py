@@ -141,7 +141,7 @@ _PARAMS: list[click.Parameter] = [
     click.Option(
         ["--task"], type=click.Choice(["regression", "classification"]), help="What the target is; guessed if left out."
     ),
-    click.Option(["--drop"], multiple=True, metavar="COLUMN", help="Columns to leave out, with commas; may be repeated."),
+    click.Option(["--drop"], multiple=True, metavar="COLUMN", help="Columns left out, with commas; may be repeated."),
     click.Option(["--regime"], type=click.Choice(["rf", "nt"]), default="rf", show_default=True,
                  help="Random features, or the tangent kernel, which has width inf alone."),
     click.Option(["--activation"], default="relu", show_default=True, help="Name of σ, such as relu or tanh."),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option(
     "--task", type=click.Choice(["regression", "classification"]), help="What the target is; guessed if left out."
 )
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Columns to leave out, with commas; may be repeated.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Columns left out, with commas; may be repeated.")
 @click.option("--widths", default="32,128,512", show_default=True, help="Numbers of neurons, with commas.")
 @click.option("--folds", type=int, default=5, show_default=True, help="Folds of the cross-validation.")
 @click.option("--budget", default="2m", show_default=True, help="Time to use at most: 90s, 5m, 1h.")
