@@ -115,15 +115,22 @@ function slider(control, state) {
   const range = element("input", { type: "range", id, min: scale.low, max: scale.high, step: scale.step });
   const number = element("input", { type: "number", step: "any", "aria-label": `${control.label}, as a number` });
   if (control.stops) number.readOnly = true;
-  else number.title = `${control.zero ? "0, or " : ""}${short(control.low)} to ${short(control.high)}`; // beyond it, the end that is nearer
-  range.addEventListener("input", () => state.set(control.name, scale.value(Number(range.value))));
+  else number.title = `${control.zero ? "0, or " : ""}${short(control.low)} to ${short(control.high)}`;
+  const clamped = element("p", { className: "hint clamped", role: "status", hidden: true });
+  range.addEventListener("input", () => {
+    clamped.hidden = true;
+    state.set(control.name, scale.value(Number(range.value)));
+  });
   number.addEventListener("change", () => {
     if (number.value.trim() === "" || !Number.isFinite(Number(number.value))) return void (number.value = state.values[control.name]);
-    const value = Math.min(control.high, Math.max(control.zero ? 0 : control.low, Number(number.value)));
+    const asked = Number(number.value);
+    const value = Math.min(control.high, Math.max(control.zero ? 0 : control.low, asked));
+    clamped.hidden = value === asked;
+    clamped.textContent = value === asked ? "" : `${short(value)} is the ${asked > value ? "most" : "least"} here.`;
     state.set(control.name, isWhole(control) ? Math.round(value) : value);
     number.value = state.values[control.name];
   });
-  const made = element("div", { className: "control" }, element("label", { htmlFor: id }, control.label), number, range);
+  const made = element("div", { className: "control" }, element("label", { htmlFor: id }, control.label), number, range, clamped);
   state.shown.push(() => {
     const value = state.values[control.name];
     range.value = scale.place(value);
