@@ -6,7 +6,7 @@ import pytest
 import lazyscope as ls
 from lazyscope import weights
 from lazyscope.experiments.frame import references
-from lazyscope.experiments.lazy import fig1, fig2, fig3
+from lazyscope.experiments.lazy import fig1, fig2, fig3, fig_nondiagonal
 from lazyscope.runs.assembly import assemble
 from lazyscope.runs.side_by_side import agreement
 from lazyscope.sweep import Plan
@@ -27,6 +27,12 @@ def mixture_runs():
 
 
 @pytest.fixture(scope="module")
+def toeplitz_runs():
+    """The same of the mixture with a non-diagonal Δ."""
+    return stored_runs(fig_nondiagonal)
+
+
+@pytest.fixture(scope="module")
 def relu_runs():
     """The same of Figure 3."""
     return stored_runs(fig3)
@@ -34,7 +40,7 @@ def relu_runs():
 
 def stored_runs(figure):
     rows = {key: row for one in references.shipped() for key, row in one.rows.items()}
-    (panel,) = figure.panels(figure.PRESETS["paper"])
+    (panel,) = figure.panels(figure.EXPERIMENT.presets["paper"])
     found = {}
     for series in panel.series:
         for N in series.dots.widths:
@@ -64,8 +70,8 @@ def test_every_row_belongs_to_a_figure_of_today():
     """A change of the numerics, of the problem or of the protocol asks for new runs."""
     wanted = {
         task.key
-        for figure in (fig1, fig2, fig3)
-        for panel in figure.panels(figure.PRESETS["paper"])
+        for figure in (fig1, fig2, fig3, fig_nondiagonal)
+        for panel in figure.panels(figure.EXPERIMENT.presets["paper"])
         for _, draws in panel.places()
         if draws
         for task in Plan.of("one", draws).tasks
@@ -73,17 +79,27 @@ def test_every_row_belongs_to_a_figure_of_today():
     assert {key for one in references.shipped() for key in one.rows} <= wanted
 
 
-@pytest.mark.parametrize(("label", "N"), [*(("NT", N) for N in (45, 225, 450, 4500)), ("NN", 45), ("NN", 225)])
-def test_runs_on_the_mixture_end_where_theory_says(mixture_runs, label, N):
+ON_MIXTURES = [
+    *(("mixture_runs", fig2, "NT", N) for N in (45, 225, 450, 4500)),
+    *(("mixture_runs", fig2, "NN", N) for N in (45, 225)),
+    *(("toeplitz_runs", fig_nondiagonal, "NT", N) for N in (45, 225)),
+    ("toeplitz_runs", fig_nondiagonal, "NN", 45),
+]
+"""NN at N = 225 of the latter is 0.0011 above: 1/noise is not the line that docs/figures.md draws through two batches."""
+
+
+@pytest.mark.parametrize(("name", "figure", "label", "N"), ON_MIXTURES)
+def test_runs_on_a_mixture_end_where_theory_says(request, name, figure, label, N):
     """Risks of whole populations: the noise of the steps, in 45·450 directions and more, is as good as certain.
 
     It scatters by some 1e-4. That of NN was measured at a half and a quarter of the batch, and scatters more.
     """
+    runs = request.getfixturevalue(name)
     rows = {key: row for one in references.shipped() for key, row in one.rows.items()}
-    (panel,) = fig2.panels(fig2.PRESETS["paper"])
+    (panel,) = figure.panels(figure.EXPERIMENT.presets["paper"])
     (series,) = [one for one in panel.series if one.label == label]
     (task,) = Plan.of("one", panel.predictions(series, N)).tasks
-    risk, best = float(mixture_runs[label, N].risk), float(mixture_runs[label, N].step_size_best)
+    risk, best = float(runs[label, N].risk), float(runs[label, N].step_size_best)
     predicted = rows[task.key]["risk"][task.work.protocol.step_sizes.index(best)]
     assert risk == pytest.approx(predicted, abs=3e-4 if label == "NT" else 1e-3)
 
