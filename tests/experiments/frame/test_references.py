@@ -85,7 +85,7 @@ ON_MIXTURES = [
     *(("toeplitz_runs", fig_nondiagonal, "NT", N) for N in (45, 225)),
     ("toeplitz_runs", fig_nondiagonal, "NN", 45),
 ]
-"""NN at N = 225 of the latter is 0.0011 above: 1/noise is not the line that docs/figures.md draws through two batches."""
+"""NN at N = 225 of the latter is 0.0011 above: 1/noise is no line through two batches (docs/figures.md)."""
 
 
 @pytest.mark.parametrize(("name", "figure", "label", "N"), ON_MIXTURES)
