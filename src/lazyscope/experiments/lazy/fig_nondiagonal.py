@@ -18,7 +18,7 @@ from lazyscope.experiments.lazy.design import Panel, PanelsPreset, experiment_of
 from lazyscope.problems import GaussianMixture
 
 _DECAY = 0.6
-_PAPER = replace(fig2.PRESETS["paper"], cost="about four hours, a third of it for NN at N = 4500")
+_PAPER = replace(fig2.PRESETS["paper"], cost="half an hour for NN at N = 4500, the rest from the reference runs")
 
 
 def toeplitz(d: int) -> GaussianMixture:
