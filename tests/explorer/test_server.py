@@ -93,7 +93,7 @@ def test_submitted_and_cancelled_jobs_leave_no_worker_and_no_memory():
                 pass  # until it has drawn some: by then the worker has loaded the code of simulations, which it keeps
         cancel(address, job)  # unless that its reader has left has done so
         before = memory()
-        for _ in range(10):
+        for _ in range(5):
             jobs = [post(address, long) for _ in range(8)]
             assert len(server.children()) <= Bounds().workers
             assert all(cancel(address, job) for job in jobs)
