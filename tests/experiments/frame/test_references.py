@@ -82,7 +82,7 @@ def test_every_row_belongs_to_a_figure_of_today():
 ON_MIXTURES = [
     *(("mixture_runs", fig2, "NT", N) for N in (45, 225, 450, 4500)),
     *(("mixture_runs", fig2, "NN", N) for N in (45, 225)),
-    *(("toeplitz_runs", fig_nondiagonal, "NT", N) for N in (45, 225)),
+    *(("toeplitz_runs", fig_nondiagonal, "NT", N) for N in (45, 225, 450, 4500)),
     ("toeplitz_runs", fig_nondiagonal, "NN", 45),
 ]
 """NN at N = 225 of the latter is 0.0011 above: 1/noise is no line through two batches (docs/figures.md)."""
