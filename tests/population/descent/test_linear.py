@@ -54,6 +54,27 @@ def test_its_noise_is_that_of_sgd(problem, activation, size):
     assert abs(np.mean(away)) < 3.0 * error + 4.0 / problem.d * np.mean(noise)
 
 
+def test_the_factor_of_its_noise_is_that_of_what_it_has_learnt():
+    """Second route: descent in the weights themselves, with every moment by quadrature, which is exact here."""
+    problem, N, plan = ls.GaussianMixture([0.6, -0.3]), 3, [(40, 0.01), (20, 0.005)]
+    nodes, shares = np.polynomial.hermite_e.hermegauss(8)
+    z = np.stack(np.meshgrid(nodes, nodes), axis=-1).reshape(-1, 2)
+    share = 0.5 * np.tile(np.outer(shares, shares).ravel() / shares.sum() ** 2, 2)
+    x = np.concatenate([z * np.sqrt(problem.class_covariance(y)) for y in (1.0, -1.0)])
+    label = np.repeat([1.0, -1.0], len(z))
+    W = weights.draw(problem, ls.NeuralTangent(), N, weights.generator(0, 0, N))
+    features = np.concatenate([2.0 * (x @ w)[:, None] * x / np.sqrt(N) for w in W] + [np.ones((len(x), 1))], axis=1)
+    u = np.zeros(features.shape[1])
+    for count, size in plan:
+        for _ in range(count):
+            u -= 2.0 * size * features.T @ (share * (features @ u - label))
+    squares, lengths = (features @ u - label) ** 2, np.sum(features**2, axis=1)
+    expected = share @ (squares * lengths) / ((share @ squares) * (share @ lengths))
+    assert abs(expected - 1.0) > 0.05  # else nothing would be tested
+    # private: the factor enters risks as 1 % of them
+    assert descent_of(problem, "square", N)._factor(plan) == pytest.approx(expected, rel=1e-8)
+
+
 def test_random_vectors_see_the_spectrum(monkeypatch):
     """Second route: all eigenvalues. What noise adds is Σθ(1 − q²), nearly: a sum of which a vector knows its share."""
     plan = [(2000, 0.1)]

@@ -254,9 +254,9 @@ def _legend(data: Panels) -> dict[str, Any]:
 
 
 def dots_of(name: str, panel: Dataset) -> list[Dot]:
-    """Return the risks before the plateau ends, which runs follow each on its own clock; the equations leave out 1/d.
+    """Return the risks of SGD before the plateau ends, beside the equations, which leave out relative orders of 1/d.
 
-    All times have the same runs, and the dots of neighbouring times move together.
+    Later each run leaves the plateau at a time of its own. All dots are of the same runs: neighbours move together.
     """
     d, end = panel.attrs["d"], float(panel.plateau.sel(end="end"))
     before = np.flatnonzero(panel.time.values < (end if np.isfinite(end) else np.inf))

@@ -116,23 +116,22 @@ function slider(control, state) {
   const number = element("input", { type: "number", step: "any", "aria-label": `${control.label}, as a number` });
   if (control.stops) number.readOnly = true;
   else number.title = `${control.zero ? "0, or " : ""}${short(control.low)} to ${short(control.high)}`;
-  const clamped = element("p", { className: "hint clamped", role: "status", hidden: true });
-  range.addEventListener("input", () => {
-    clamped.hidden = true;
-    state.set(control.name, scale.value(Number(range.value)));
-  });
+  const clamped = element("p", { className: "hint", role: "status", hidden: true });
+  let end; // where a number beyond the range was put
+  range.addEventListener("input", () => state.set(control.name, scale.value(Number(range.value))));
   number.addEventListener("change", () => {
     if (number.value.trim() === "" || !Number.isFinite(Number(number.value))) return void (number.value = state.values[control.name]);
     const asked = Number(number.value);
     const value = Math.min(control.high, Math.max(control.zero ? 0 : control.low, asked));
-    clamped.hidden = value === asked;
-    clamped.textContent = value === asked ? "" : `${short(value)} is the ${asked > value ? "most" : "least"} here.`;
+    end = value === asked ? undefined : value;
+    clamped.textContent = `${short(value)} is the ${asked > value ? "most" : "least"} here.`;
     state.set(control.name, isWhole(control) ? Math.round(value) : value);
     number.value = state.values[control.name];
   });
   const made = element("div", { className: "control" }, element("label", { htmlFor: id }, control.label), number, range, clamped);
   state.shown.push(() => {
     const value = state.values[control.name];
+    clamped.hidden = value !== end; // until it is moved, by whatever moves it
     range.value = scale.place(value);
     range.setAttribute("aria-valuetext", short(value, 4));
     if (document.activeElement !== number) number.value = Number(Number(value).toPrecision(6));

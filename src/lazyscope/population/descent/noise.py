@@ -30,7 +30,8 @@ from lazyscope.population.environment import Environment
 def noise_factor(world: Sequence[Environment], W: FloatArray, a: FloatArray, c: float, N: int) -> float:
     """Return κ of c + Σ 2⟨w_i,x⟩⟨a_i,x⟩, rows of W and a: some ten products of d×d matrices an environment.
 
-    `N` is the width that divides ‖φ‖²: more than the rows of W where these stand for more neurons.
+    The target is a quadratic form or a label: no environment has a function of few directions. `N` is the width that
+    divides ‖φ‖², more than the rows of W where these stand for more neurons.
 
     >>> weights = np.eye(3)
     >>> noise_factor([Environment(1.0, np.ones(3), 1.0)], weights, 0.0 * weights, 0.0, 3)  # r = 1
