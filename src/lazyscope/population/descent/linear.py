@@ -10,7 +10,7 @@ quadrature over the spectrum of S as s sees it, for which some hundred steps of 
 
 The noise of a step has the covariance (4ε²/m)·Cov(rφ), which is (4ε²/m)·κ·L·S, L = E r², with κ near 1 as ‖φ‖² hardly
 varies in high dimensions. For σ = u² κ is a moment of quadratic forms (`noise`), taken at the end of the descent. Else
-‖φ‖² ∝ ‖x‖² is assumed; a residual of degree 2 has E[r²‖x‖²] = (d + 4)L, and else κ is taken to be 1. So every eigenvalue
+‖φ‖² ∝ ‖x‖² is assumed; a residual of degree 2 has E[r²‖x‖²] = (d + 4)L, and else κ is taken as 1. So every eigenvalue
 θ of S adds y to the risk, with y ← (1 − 2εθ)²y + (4ε²θ²/m)κL, and L is what is left without noise and the sum of all y
 (`numerics.descent.steps`). That sum is over all of the spectrum, for which Lanczos' method starts from random vectors:
 one in what the offset spans, one in the linear functions that all neurons share, whose eigenvalues stand out, and some
