@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -28,6 +28,24 @@ def threads_for(multiplications: int) -> AbstractContextManager[object]:
     if multiplications > _SMALL:
         return nullcontext()
     return cast("AbstractContextManager[object]", _pools().limit(limits=1, user_api="blas"))
+
+
+def threads() -> int:
+    """Return on how many threads a large product runs.
+
+    >>> with threads_for(0):
+    ...     threads()
+    1
+    """
+    return max((pool.num_threads for pool in _pools().lib_controllers if pool.user_api == "blas"), default=1)
+
+
+@cache
+def cores() -> int:
+    """Return how many processors this process may use: containers and affinity are seen."""
+    from joblib import cpu_count
+
+    return int(cpu_count())
 
 
 @cache
@@ -53,18 +71,29 @@ def gemm(
     array([[ 6.,  9.],
            [14., 21.]])
     """
-    (k, m), n = (A.shape if trans_a else A.shape[::-1]), B.shape[1]
-    assert all(M.flags.f_contiguous and M.dtype == C.dtype for M in (A, B, C)), "Fortran order, one type"
+    (k, m), n, number = (A.shape if trans_a else A.shape[::-1]), B.shape[1], C.dtype
+    assert A.flags.f_contiguous and B.flags.f_contiguous and C.flags.f_contiguous, "Fortran order"
+    assert A.dtype == number and B.dtype == number, "one type"
     assert B.shape[0] == k and C.shape == (m, n), "shapes agree"
-    number, rows = _NUMBER[C.dtype], ctypes.c_int(max(1, len(A)))
-    call = _function(_LETTER[C.dtype] + "gemm")
-    call(
-        ctypes.byref(_YES if trans_a else _NO), ctypes.byref(_NO),
-        ctypes.byref(ctypes.c_int(m)), ctypes.byref(ctypes.c_int(n)), ctypes.byref(ctypes.c_int(k)),
-        ctypes.byref(number(alpha)), A.ctypes.data, ctypes.byref(rows),
-        B.ctypes.data, ctypes.byref(ctypes.c_int(max(1, k))),
-        ctypes.byref(number(beta)), C.ctypes.data, ctypes.byref(ctypes.c_int(max(1, m))),
-    )  # fmt: skip
+    call, first, of_A, of_B, of_C = _prepared(number, trans_a, m, n, k, alpha, beta)
+    call(*first, A.ctypes.data, *of_A, B.ctypes.data, *of_B, C.ctypes.data, *of_C)
+
+
+@lru_cache(maxsize=64)
+def _prepared(
+    dtype: np.dtype[Any], trans_a: bool, m: int, n: int, k: int, alpha: float, beta: float
+) -> tuple[Callable[..., None], tuple[Any, ...], tuple[Any], tuple[Any, Any], tuple[Any]]:
+    """Return BLAS's function and its arguments before, between and after the matrices; a loop uses the same ones."""
+    refer, number = ctypes.byref, _NUMBER[dtype]
+    rows, columns, inner = (refer(ctypes.c_int(size)) for size in (m, n, k))
+    leading = [refer(ctypes.c_int(max(1, size))) for size in (k if trans_a else m, k, m)]
+    return (
+        _function(_LETTER[dtype] + "gemm"),
+        (refer(_YES if trans_a else _NO), refer(_NO), rows, columns, inner, refer(number(alpha))),
+        (leading[0],),
+        (leading[1], refer(number(beta))),
+        (leading[2],),
+    )
 
 
 def lapack(name: str, *arguments: Any, info: bool = True) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 from lazyscope.checks import whole_number
 from lazyscope.errors import InvalidParameter, LazyscopeError
+from lazyscope.numerics.blas import cores
 from lazyscope.progress import within
 from lazyscope.sweep.belonging import Driver, belong_to
 from lazyscope.sweep.plan import NUMERICS, Task
@@ -51,19 +52,13 @@ def opened(workers: int | None, backend: str, address: str | None) -> Iterator[P
         with _cluster(address) as ours:
             yield ours
         return
-    count = _cores() if workers is None else int(workers)
+    count = cores() if workers is None else int(workers)
     yield _here if count == 1 else lambda tasks: _local(tasks, count)
 
 
 def nobody(tasks: Sequence[Task]) -> Outcomes:
     """Compute nothing: the pool where nothing is left to do."""
     yield from ()
-
-
-def _cores() -> int:
-    from joblib import cpu_count
-
-    return int(cpu_count())  # those that this process may use: containers and affinity are seen
 
 
 def _here(tasks: Sequence[Task]) -> Outcomes:

@@ -20,6 +20,7 @@ import numpy as np
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NoTheorem
 from lazyscope.numerics import matrices
+from lazyscope.numerics.blas import cores, threads
 from lazyscope.numerics.normals import Float32, fill
 from lazyscope.problems import GaussianMixture, GaussianProblem, MultiIndex, QuadraticTarget
 
@@ -108,13 +109,13 @@ class Buffer:
     def __init__(self, law: Law, n: int) -> None:
         self.law, pairs = law, -(-n * law.d // 2)
         self.numbers = np.empty(2 * pairs, dtype=np.float32)
-        self.x = self.numbers[: n * law.d].reshape(n, law.d)
-        self.scratch = np.empty_like(self.x)
+        self.spare = np.empty_like(self.numbers)
+        self.x, self.scratch = (part[: n * law.d].reshape(n, law.d) for part in (self.numbers, self.spare))
 
     def draw(self, rng: np.random.Generator) -> tuple[Float32, Float32]:
         """Return inputs and labels; the inputs until the next call."""
         law, x = self.law, self.x
-        fill(self.numbers, rng)
+        fill(self.numbers, rng, self.spare)
         if law.gamma is not None:
             # einsum, not @: this runs beside the BLAS of the arithmetic and must not wake another one
             np.multiply(x, law.gamma.astype(np.float32), out=self.scratch)
@@ -133,19 +134,31 @@ class Buffer:
 
 
 def batches(law: Law, size: int, count: int, rng: np.random.Generator) -> Iterator[tuple[Float32, Float32]]:
-    """Yield `count` fresh batches of `size`; a chunk of the next ones is drawn on a second thread meanwhile.
+    """Yield `count` fresh batches of `size`, drawn in chunks; on a second thread where products leave a core free.
 
     What is drawn depends on `rng` and `size` alone: the first batches of a longer stream are those of a shorter one.
     Use each before you ask for the next: its memory is used again.
     """
     ahead = max(1, _CHUNK // (size * law.d))
-    buffers = cycle((Buffer(law, ahead * size), Buffer(law, ahead * size)))
+    chunks = -(-count // ahead)
+    for start, (X, y) in zip(range(0, count, ahead), _chunks(law, ahead * size, chunks, rng), strict=True):
+        for i in range(min(ahead, count - start)):
+            batch = slice(i * size, (i + 1) * size)
+            yield X[batch], y[batch]
+
+
+def _chunks(law: Law, n: int, count: int, rng: np.random.Generator) -> Iterator[tuple[Float32, Float32]]:
+    """Yield `count` chunks of n samples; where a core is free, the next is drawn while one is used."""
+    if threads() >= cores():  # a second thread would take from the products what it saves, and more
+        buffer = Buffer(law, n)
+        for _ in range(count):
+            yield buffer.draw(rng)
+        return
+    buffers = cycle((Buffer(law, n), Buffer(law, n)))
     with ThreadPoolExecutor(max_workers=1) as pool:
         pending = pool.submit(next(buffers).draw, rng)
-        for start in range(0, count, ahead):
-            X, y = pending.result()
-            if start + ahead < count:
+        for done in range(1, count + 1):
+            drawn = pending.result()
+            if done < count:
                 pending = pool.submit(next(buffers).draw, rng)
-            for i in range(min(ahead, count - start)):
-                batch = slice(i * size, (i + 1) * size)
-                yield X[batch], y[batch]
+            yield drawn

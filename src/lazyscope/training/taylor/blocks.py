@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
 from threading import local
 from typing import Any, TypeVar
 
 from numpy.typing import DTypeLike, NDArray
+
+from lazyscope.numerics.blas import threads, threads_for
 
 _ENTRIES = 1 << 16  # of a block: 0.25 MB in float32, 0.5 MB in float64
 _SMALL = 2e7  # flops that are not worth a second thread
@@ -36,19 +37,10 @@ def over_blocks(task: Callable[[slice], Part], blocks: Sequence[slice], flops: f
     >>> over_blocks(lambda part: part.stop, [slice(0, 2), slice(2, 3)], 1.0)
     [2, 3]
     """
-    libraries = _libraries()
-    threads = max((library.num_threads for library in libraries.lib_controllers), default=1)
-    if threads < 2 or len(blocks) < 2 or flops < _SMALL:
+    if (workers := threads()) < 2 or len(blocks) < 2 or flops < _SMALL:
         return [task(block) for block in blocks]
-    with libraries.limit(limits=1, user_api="blas"), ThreadPoolExecutor(min(threads, len(blocks))) as pool:
+    with threads_for(0), ThreadPoolExecutor(min(workers, len(blocks))) as pool:
         return list(pool.map(task, blocks))
-
-
-@cache
-def _libraries() -> Any:
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController().select(user_api="blas")
 
 
 def scratch(count: int, rows: int, columns: int, dtype: DTypeLike) -> NDArray[Any]:
