@@ -51,7 +51,7 @@ class Pack(ABC):
         r = self.outputs(X) + self.c - y[:, None]
         rate = self.step_size / self.step_size.dtype.type(divisor)
         self.move(X, r, rate)
-        self.c -= rate * self.c.dtype.type(2.0) * r.sum(axis=0) / len(r)
+        self.c -= rate * self.c.dtype.type(2.0) * (r.sum(axis=0) / len(r))
 
     def losses(self, X: Float32, y: Float32) -> FloatArray:
         """Return the squared errors on the rows of X, (n, models)."""

@@ -57,7 +57,7 @@ class SquareNetworks(Pack):
         number = self.a.dtype.type
         scale(self.H, r * (self.a * rate * number(4.0 / len(r))), self.first)
         if not self.fixed_layer:
-            self.a -= rate * number(2.0) * (r * self.q).sum(axis=0) / len(r)
+            self.a -= rate * number(2.0) * ((r * self.q).sum(axis=0) / len(r))
         self.subtract(X, self.H)
 
     def form(self, m: int) -> FloatArray:
