@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 Reporter = Callable[[int, int, str, float | None], None]
-"""Called with (steps done, steps in all, what is being done, the share of the work that is done, None if unknown)."""
+"""Called with (steps done, steps in all, what is being done, the share of the work that is done, None if unknown).
+
+Without a number of steps in all it comes from within a step, and the share is that of the step."""
 
 _reporter: ContextVar[Reporter | None] = ContextVar("lazyscope_progress", default=None)
 
@@ -46,7 +48,12 @@ def within(step: str = "") -> Iterator[None]:
     if outer is None:
         yield
         return
-    with reporting(lambda done, total, what, share: outer(0, 0, f"{step}, {what}" if step else what, None)):
+
+    def as_part(done: int, total: int, what: str, share: float | None) -> None:
+        of_step = done / total if share is None and total else share
+        outer(0, 0, f"{step}, {what}" if step else what, of_step)
+
+    with reporting(as_part):
         yield
 
 

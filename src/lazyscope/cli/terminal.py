@@ -121,7 +121,7 @@ def _lines(every: float) -> Iterator[Say]:
 
     def take(done: int, total: int, what: str, share: float | None) -> None:
         _announce(say)
-        far.take(done, total, what, share)
+        far.take(done, total, what, share, time.monotonic() - began)
 
     def tell() -> None:
         with suppress(OSError):  # stderr is closed: the work goes on without lines of progress
@@ -140,7 +140,10 @@ def _lines(every: float) -> Iterator[Say]:
 
 @dataclass
 class _Far:
-    """How far work has come: what was reported last, and how much was done when it began."""
+    """How far work has come: what was reported last, and how much was done when it began.
+
+    `part` is the share of the present step that is done, since the second `since`; None where that is not known.
+    """
 
     done: int = 0
     total: int = 0
@@ -148,25 +151,32 @@ class _Far:
     within: str = ""
     reused: int | None = None
     share: float | None = None
+    part: float | None = None
+    since: float = 0.0
 
-    def take(self, done: int, total: int, what: str, share: float | None = None) -> None:
-        """Note what is reported; without a total it comes from within a step."""
+    def take(self, done: int, total: int, what: str, share: float | None = None, seconds: float = 0.0) -> None:
+        """Note what is reported after so many seconds; without a total it comes from within a step."""
         if not total:
-            self.within = what
+            if self.part is not None and (share is None or share < self.part):  # the step goes on with something else
+                self.since = seconds
+            self.within, self.part = what, share
             return
         self.done, self.total, self.what, self.within, self.share = done, total, what, "", share
+        self.part, self.since = None, seconds
         if self.reused is None:
             self.reused = done
 
     def left(self, seconds: float) -> float | None:
         """Return the seconds that are left after so many seconds of work, None where they are not known.
 
-        Where the share of the work that is done is not known, the steps are taken to be of one length.
+        Where the share of the work that is done is not known, the steps are taken to be of one length. The present
+        step may be much longer than those before it: what is left of it, as fast as it goes, is the least.
         """
         share, new = self.share, self.total - (self.reused or 0)
         if share is None and new > 0:
             share = (self.done - (self.reused or 0)) / new
-        return seconds / share * (1.0 - share) if share and share < 1.0 else None
+        both = ((seconds, share), (seconds - self.since, self.part))
+        return max((spent / done * (1.0 - done) for spent, done in both if done and done < 1.0), default=None)
 
     def line(self, seconds: float) -> str:
         """Return the line.
@@ -179,6 +189,10 @@ class _Far:
         >>> far.take(5, 10, "NT, N = 45", share=0.75)
         >>> print(far.line(30.0))
         lazyscope: at work: 5 of 10, NT, N = 45; 30 seconds so far, about 10 seconds left
+        >>> far.take(5, 10, "NT, N = 45", 0.9, 30.0), far.take(2, 0, "step 2 of 8", 0.25, 60.0)
+        (None, None)
+        >>> print(far.line(60.0))
+        lazyscope: at work: 5 of 10, NT, N = 45, step 2 of 8; 60 seconds so far, about 90 seconds left
         """
         count = f"{self.done} of {self.total}, " if self.total else ""
         missing = self.left(seconds)
@@ -220,7 +234,7 @@ def _bar() -> Iterator[Say]:
         def show(done: int, total: int, what: str, share: float | None) -> None:
             _announce(say)
             before = far.done
-            far.take(done, total, what, share)
+            far.take(done, total, what, share, bar.tasks[0].elapsed or 0.0)
             words = ": ".join(filter(None, (far.what, far.within)))
             first = (
                 before == far.reused == far.done - 1

@@ -132,7 +132,7 @@ def _blocks(
     for k, (X, y) in enumerate(batches(law, size, blocks, rng)):
         X, y = X[: samples - k * size], y[: samples - k * size]  # the last block may be shorter
         yield features(X), y
-        report(k, 0, f"{min((k + 1) * size, samples):,} of {samples:,} samples")
+        report(k, 0, f"{min((k + 1) * size, samples):,} of {samples:,} samples", (k + 1) / blocks)
 
 
 def finite_size(result: dict[str, Any]) -> FloatArray:

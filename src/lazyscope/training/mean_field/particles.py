@@ -113,7 +113,7 @@ def descend(
     with threads_for(0):
         while len(risks) <= steps:
             if len(risks) % 50 == 0:
-                report(len(risks), 0, f"{N} particles, step {len(risks):,} of {steps:,}")
+                report(len(risks), 0, f"{N} particles, step {len(risks):,} of {steps:,}", len(risks) / steps)
             last = len(risks) == steps
             risk = descent.step(0.0 if last else size, bound)
             if rate is None and risks and not risk <= risks[-1] * (1.0 + 1e-6):

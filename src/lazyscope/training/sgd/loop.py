@@ -42,7 +42,8 @@ def measured(
     with np.errstate(over="ignore", invalid="ignore"):  # a model may overflow between two looks at it
         for done, time in walk(law, packs, protocol, rng):
             if done == points[len(rows)]:
-                report(done, 0, f"{where + ', ' if where else ''}step {done:,} of {protocol.steps:,}")
+                words = f"{where + ', ' if where else ''}step {done:,} of {protocol.steps:,}"
+                report(done, 0, words, done / protocol.steps)
                 if not all(pack.healthy().all() for pack in packs):
                     at = f" at {where}" if where else ""
                     raise NotConverged(f"SGD diverged{at}. Pass a smaller step size than {protocol.step_sizes[0]:.3g}.")

@@ -69,7 +69,7 @@ def train(law: Law, pack: Pack, protocol: SGD, rng: np.random.Generator) -> Trac
     with np.errstate(over="ignore", invalid="ignore"), threads_for(law.d * protocol.batch * pack.state.shape[1]):
         for done in steps:
             if alone or done % _LOOK == 1:
-                report(done, 0, f"step {done:,} of {protocol.steps:,}")
+                report(done, 0, f"step {done:,} of {protocol.steps:,}", done / protocol.steps)
                 _bury(pack, ~pack.healthy())
             if done in halvings:
                 give_up_half(pack, risks_now(law, pack, *test), len(protocol.step_sizes))
