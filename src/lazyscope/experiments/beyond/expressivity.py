@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from lazyscope.checks import FloatArray
 from lazyscope.evidence.statement import stated
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, split, table
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits import declared
 from lazyscope.numerics.losses import LOSSES
 from lazyscope.problems import RidgeMonomial, SparseParity
@@ -28,9 +29,6 @@ from lazyscope.training.taylor.construction import expected_norm, express, monom
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.signs import norm_24
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 DELTA = 0.5
 """The δ of Theorem 7 that bounds are stated for."""

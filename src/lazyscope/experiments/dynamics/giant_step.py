@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_work
 from lazyscope.experiments.frame.draws import attributes
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.problems import MultiIndex
 from lazyscope.regimes import GiantStep, RandomFeatures
 from lazyscope.runs.pictures import LOOKS, RISK
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 LINK, SIGMA = "he1+he3", "erf2"
 _RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, wrong_rows
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.frame.verdict import wrong_numbers
 from lazyscope.limits.flow.saddle import critical_points, gradient, strict_saddle
 from lazyscope.problems import QuadraticTarget
@@ -20,9 +21,6 @@ from lazyscope.regimes import Trained
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.runs.verbs import limit
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _STEP = 0.004  # of a descent, over the largest eigenvalue: a tenth of what is stable near the minimum
 _NEAR = 1e-3  # of a start next to a saddle

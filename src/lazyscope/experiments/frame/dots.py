@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,9 @@ from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.draws import over_draws, split
 from lazyscope.experiments.frame.judgement import Dot
+from lazyscope.experiments.frame.types import Dataset, Panels
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset, Panels
-
 
 Prediction = tuple[NDArray[np.float64], NDArray[np.float64]]
 """What theory predicts for the dots, with a last axis over draws (of length 1 where all draws share a prediction),

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Line2D, Panels
 from lazyscope.runs.pictures import FLOOR, LOOKS, RATIO, RISK, canvas
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Line2D, Panels
 
 DARK = "#222222"
 """The colour of what belongs to no regime."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
 from lazyscope.experiments.frame.judgement import Dot, judged
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits.directions import projected
 from lazyscope.limits.gap import largest_gap, widest_apart
 from lazyscope.limits.spectral.gaussian import at_finite_d
@@ -26,9 +27,6 @@ from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _DECAYS = (0.0, 0.25, 0.5, 1.0, 2.0)
 _STEEP = np.linspace(0.0, 3.0, 31)

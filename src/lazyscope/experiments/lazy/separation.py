@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +17,12 @@ from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
 from lazyscope.experiments.frame.drawing import ticks_at
 from lazyscope.experiments.frame.draws import exponents
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits.declared import cubic_share
 from lazyscope.problems import MultiIndex
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.runs.pictures import LOOKS
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _LINKS = {"he1": "erf", "he2": "relu", "he3": "erf"}
 """What is to be learnt, and an activation that has a part of that degree."""

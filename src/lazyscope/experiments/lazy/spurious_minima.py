@@ -11,20 +11,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.draws import split
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.factored import QuadraticRisk, enough_neurons, second_layer
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 Data = Literal["trap", "random labels"]
 _LAYERS = {"v = 1": False, "v = ±1": True}

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,13 @@ from lazyscope.checks import FloatArray
 from lazyscope.experiments.frame import Row, dataset, wrong_rows, wrong_work
 from lazyscope.experiments.frame.dots import Prediction, Setting, held
 from lazyscope.experiments.frame.judgement import judged
+from lazyscope.experiments.frame.types import Dataset, Panels
 from lazyscope.experiments.frame.verdict import Answer, Data, Fault, Worked
 from lazyscope.limits.margin.at_weights import features_at, nonlinear_features_at
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.verbs import limit
 from lazyscope.training.linear.margin import drawn_weights
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset, Panels
 
 HOW = (
     "Predicted: Gordon's formula at each draw's own weights; allowed: what one sample or neuron changes, and as much "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +16,11 @@ from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, judgement
 from lazyscope.experiments.frame.dots import all_trials, by_panel, held
 from lazyscope.experiments.frame.drawing import entry
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import LOOKS
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _COLOURS = {"relu": LOOKS["RF"]["color"], "tanh": LOOKS["NN"]["color"], "sign": LOOKS["NT"]["color"]}
 _MARKERS = {"relu": "o", "tanh": "D", "sign": "^"}

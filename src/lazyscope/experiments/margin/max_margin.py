@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,14 +11,12 @@ from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, canvas
 from lazyscope.experiments.frame.dots import all_trials, by_panel, held
 from lazyscope.experiments.frame.judgement import table
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import FLOOR, LOOKS
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _DOTS = (
     {"color": LOOKS["RF"]["color"], "marker": "o"},

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, canvas
 from lazyscope.experiments.frame.dots import held, ridge_name
 from lazyscope.experiments.frame.judgement import table
+from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 
 _TITLES = {"risk": "Test error", "bias": "Bias", "variance": "Variance", "train": "Training error"}
 _LOWEST, _HIGHEST = {"risk": 0.1, "bias": 0.03, "variance": 0.003, "train": 0.003}, 12.0

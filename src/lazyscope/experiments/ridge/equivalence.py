@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,13 +12,11 @@ from lazyscope.evidence.statement import Statement
 from lazyscope.experiments.frame import Experiment, Preset, Row, canvas
 from lazyscope.experiments.frame.dots import all_trials, by_panel, held
 from lazyscope.experiments.frame.judgement import table
+from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import LOOKS
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 
 _KINDS = {"ReLU": False, "noisy linear": True}
 _LOOKS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,13 @@ from lazyscope.activations import Activation
 from lazyscope.experiments.frame import Row, dataset, wrong_work
 from lazyscope.experiments.frame.dots import Prediction, Setting, held, ridge_name
 from lazyscope.experiments.frame.judgement import judged
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 from lazyscope.experiments.frame.verdict import Answer, Data, Fault, Worked
 from lazyscope.limits.spectral.linear_features import spectral_target
 from lazyscope.problems import LinearTarget, SpectralTarget
 from lazyscope.regimes import RandomFeatures, Regime
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 
 MEASURED = ("risk", "bias", "variance", "train")
 HOW = "Predicted: by deterministic equivalents at the dot's own n, N and d; allowed: what one sample or neuron changes."

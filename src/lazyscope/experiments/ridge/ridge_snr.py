@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,14 +12,12 @@ from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, canvas
 from lazyscope.experiments.frame.dots import all_trials, by_panel, held
 from lazyscope.experiments.frame.judgement import table
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.limits.ridge.optimal import optimal_ridge
 from lazyscope.problems import LinearTarget
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _LINE = np.geomspace(3e-5, 10.0, 240)
 

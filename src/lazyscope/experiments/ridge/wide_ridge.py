@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,13 +11,11 @@ from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas
 from lazyscope.experiments.frame.dots import all_trials, by_panel, held, ridge_name
 from lazyscope.experiments.frame.judgement import table
+from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.runs.pictures import FLOOR
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,14 +18,12 @@ from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, wrong_work
 from lazyscope.experiments.frame.draws import exponents
 from lazyscope.experiments.frame.judgement import judged
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.sizes.judged import DotSetting, dots_of
 from lazyscope.problems import HarmonicTarget, LinearTarget
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _SIGMA = "relu"
 _RATE, _TOLERANCE = -1.0, 0.02  # of the exponent fitted from d = 100 on

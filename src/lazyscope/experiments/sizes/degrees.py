@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,15 +19,13 @@ from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, canvas, dataset, wrong_work
 from lazyscope.experiments.frame.draws import split
 from lazyscope.experiments.frame.judgement import Dot, judged
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.sizes.judged import DotSetting, Sizes, dots_of
 from lazyscope.limits.spectral.harmonic import steps
 from lazyscope.problems import HarmonicTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _ENERGIES = (0.0, 1 / 3, 1 / 3, 1 / 3)  # one third each in degrees 1, 2 and 3
 _SIGMA = "relu2"  # has a part in each of them

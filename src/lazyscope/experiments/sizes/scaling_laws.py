@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from lazyscope.checks import FloatArray
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_work
 from lazyscope.experiments.frame.draws import attributes
 from lazyscope.experiments.frame.judgement import judged
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.sizes.judged import dots_of, left_out
 from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.problems import SpectralTarget
@@ -20,9 +21,6 @@ from lazyscope.runs.pictures import BLUE, GREEN, PURPLE, RED, scale_colour
 from lazyscope.runs.verbs import limit
 from lazyscope.training.linear.gaussian import gaussian_risk
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _TOLERANCE = 0.02  # of an exponent
 _RIDGES = (0.0, *np.geomspace(1e-6, 1e2, 17).tolist())

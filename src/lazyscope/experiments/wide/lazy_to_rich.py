@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from lazyscope.errors import InvalidParameter, NoTheorem
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
 from lazyscope.experiments.frame.drawing import DASHES
 from lazyscope.experiments.frame.draws import computed, exponents, grouped, provenance
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits import declared
 from lazyscope.limits.flow.curve import flow
 from lazyscope.problems import QuadraticTarget
@@ -26,9 +27,6 @@ from lazyscope.regimes import NeuralTangent, Trained
 from lazyscope.runs.pictures import BLUE, GREEN, LOOKS, ORANGE, RED, RISK, scale_colour
 from lazyscope.runs.verbs import exact, limit
 from lazyscope.training.sgd import lazy_to_rich as training
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 QUANTITIES = training.QUANTITIES
 _TRACES = 4  # scales α whose way is drawn

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,14 +20,12 @@ from lazyscope.checks import FloatArray
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.drawing import ticks_at
 from lazyscope.experiments.frame.draws import exponents
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.taylor.linearised import side_by_side
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _FRESH = 400  # inputs on which the two functions are compared
 _LEFT = 0.01  # of ‖y‖, where training of both ends

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from lazyscope.evidence.registry import find
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
 from lazyscope.experiments.frame.drawing import DASHES
 from lazyscope.experiments.frame.draws import attributes, computed, exponents, grouped, provenance
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits import declared
 from lazyscope.problems import GaussianMixture
 from lazyscope.problems.base import Problem, dimension_of
@@ -29,9 +30,6 @@ from lazyscope.training.mean_field.conditional_gradient import minimise
 from lazyscope.training.mean_field.descent import at_points
 from lazyscope.training.mean_field.particles import Particles, Sample, descend
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _RESOLVED = 1e-5  # excess that descent in float32 can tell from none
 _TOLERANCE = 0.1  # of the exponent: descents need not find the best particles

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from lazyscope.experiments.beyond.generalisation.numbers import generalisation
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
 from lazyscope.experiments.frame.drawing import ticks_at
 from lazyscope.experiments.frame.draws import exponents
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.problems import SparseParity
 from lazyscope.problems.inputs import draw_inputs
 from lazyscope.runs.pictures import BLUE, GREEN, ORANGE, RED, SKY
@@ -29,9 +30,6 @@ from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import Risk
 from lazyscope.training.taylor.signs import norm_24
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _KINDS = {
     "hypercube": ("hypercube", BLUE, "o"),
