@@ -14,7 +14,8 @@ from lazyscope.checks import FloatArray
 from lazyscope.estimators.base import sample_weights
 from lazyscope.estimators.labels import LabelledMixin
 from lazyscope.estimators.networks.both_layers import BothLayers
-from lazyscope.estimators.networks.network import Kind, softmax
+from lazyscope.estimators.networks.network import Kind
+from lazyscope.estimators.probabilities import softmax
 from lazyscope.estimators.targets import TargetsMixin
 
 
