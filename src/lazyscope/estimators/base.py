@@ -107,6 +107,7 @@ class NeuronsOnRows(BaseEstimator):
     """An estimator with a random first layer, whose inputs are rows of X, dense or sparse."""
 
     activation: Any
+    _by_target: Callable[[FloatArray], Any]
     _choices = CHOICES
     _tried = 600  # rows on which activation="auto" is chosen; three for each neuron where those are more
 

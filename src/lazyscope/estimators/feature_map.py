@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from lazyscope.estimators.base import Array, NeuronsOnRows
 
 
+@dataclass(eq=False, repr=False)
 class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, NeuronsOnRows):
     """Features σ(⟨w_i, x⟩ + b_i)/√N of random neurons, i = 1 … N.
 
@@ -47,22 +49,13 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Neuron
     ((442, 300), True)
     """
 
-    def __init__(
-        self,
-        width: int = 200,
-        activation: Any = "relu",
-        *,
-        scale: Any = "auto",
-        bias: float = 0.3,
-        directions: str = "random",
-        random_state: Any = None,
-    ) -> None:
-        self.width = width
-        self.activation = activation
-        self.scale = scale
-        self.bias = bias
-        self.directions = directions
-        self.random_state = random_state
+    width: int = 200
+    activation: Any = "relu"
+    _: KW_ONLY
+    scale: Any = "auto"
+    bias: float = 0.3
+    directions: str = "random"
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None) -> RandomFeatureMap:
         """Draw the weights for inputs of this size; `y` is ignored."""

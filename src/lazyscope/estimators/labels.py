@@ -72,6 +72,10 @@ class LabelledMixin(ClassifierMixin):
             raise InvalidParameter.of(type(self).__name__, "classes", must, None)
         return self._labelled(X, y, reset=first, classes=classes if first else None)
 
+    def _by_target(self, values: FloatArray) -> FloatArray:
+        """Return values of each class against the rest, one of them for two classes, as they are."""
+        return values
+
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score of each class, (n, k); for two classes that of the second, (n,)."""
         values = self._values(X)

@@ -6,6 +6,7 @@ f(x) = c + (1/√N) Σ_i σ′(⟨w_i, x⟩ + b_i)⟨v_i, x̃⟩,      (1/n) Σ_
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -33,37 +34,24 @@ _COUNTED, _ENOUGH = 4000, 50  # most samples, and least in the wrong class, of w
 _LOWER = np.sqrt(10.0) ** np.array([1.0, 2.0])  # what the ridge of GCV is divided by
 
 
+@dataclass(eq=False, repr=False)
 class _NeuralTangent(NeuronsOnRows):
     """What regression and classification share: fit targets Y, (n, k), and evaluate f, (n, k)."""
 
     _choices = (("softplus", 3.0, 0.5), *CHOICES[1:])  # σ′ of relu is a step, whose kernel needs the most neurons
 
-    def __init__(
-        self,
-        width: int = 200,
-        activation: Any = "relu",
-        *,
-        ridge: Any = "auto",
-        solver: str = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 500,
-        scale: Any = "auto",
-        bias: float = 0.3,
-        directions: str = "random",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.width = width
-        self.activation = activation
-        self.ridge = ridge
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.scale = scale
-        self.bias = bias
-        self.directions = directions
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
+    width: int = 200
+    activation: Any = "relu"
+    _: KW_ONLY
+    ridge: Any = "auto"
+    solver: str = "auto"
+    tol: float = 1e-4
+    max_iter: int = 500
+    scale: Any = "auto"
+    bias: float = 0.3
+    directions: str = "random"
+    fit_intercept: bool = True
+    random_state: Any = None
 
     def _fit_tangent(self, X: Any, Y: FloatArray, v: FloatArray | None) -> None:
         owner = type(self).__name__
@@ -122,6 +110,16 @@ class _NeuralTangent(NeuronsOnRows):
             tangent = self._tangent(X[part])
             parts.append(np.stack([tangent.forward(V) for V in self._V], axis=1))
         return np.asarray(np.concatenate(parts) + self._constants)
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Displacements v of the neurons: (N, d + 1) or (k, N, d + 1); of a classifier of two (1, N, d + 1)."""
+        return np.asarray(self._by_target(self._V))
+
+    @property
+    def intercept_(self) -> Any:
+        """The constant c, or (k,); of a classifier (1,) for two classes."""
+        return self._by_target(self._constants)
 
 
 def _cheapest(n: int, parameters: int, ridges: int) -> str:
@@ -185,16 +183,6 @@ class NeuralTangentRegressor(TargetsMixin, _NeuralTangent):
         """Return f(x), (n,) or (n, k); 4ndN flops."""
         return self._shaped(self._values(X))
 
-    @property
-    def coef_(self) -> FloatArray:
-        """Displacements v of the neurons: (N, d + 1) or (k, N, d + 1)."""
-        return np.asarray(self._V[0] if self._one_target else self._V)
-
-    @property
-    def intercept_(self) -> Any:
-        """The constant c."""
-        return float(self._constants[0]) if self._one_target else self._constants
-
 
 class NeuralTangentClassifier(ProbabilityMixin, _NeuralTangent):
     """Classes by ridge regression of ±1 on the tangent model, each class against the rest.
@@ -252,13 +240,3 @@ class NeuralTangentClassifier(ProbabilityMixin, _NeuralTangent):
                 np.insert(old, place, new[0]) for old, new in zip(before, after, strict=True)
             )
             self._best = place
-
-    @property
-    def coef_(self) -> FloatArray:
-        """Displacements v of the neurons, (1, N, d + 1) or (k, N, d + 1)."""
-        return np.asarray(self._V)
-
-    @property
-    def intercept_(self) -> FloatArray:
-        """The constants c, (1,) or (k,)."""
-        return np.asarray(self._constants)

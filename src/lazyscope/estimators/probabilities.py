@@ -62,9 +62,18 @@ def probabilities(scores: FloatArray, t: float) -> FloatArray:
     >>> probabilities(np.array([[0.0]]), 2.0)
     array([[0.5, 0.5]])
     """
-    F = t * _two(scores)
+    return softmax(t * _two(scores))
+
+
+def softmax(F: NDArray[Any]) -> NDArray[Any]:
+    """Return e^{f_j}/Σ e^{f_l} for each row.
+
+    >>> softmax(np.array([[0.0, 0.0]]))
+    array([[0.5, 0.5]])
+    """
     P = np.exp(F - F.max(axis=1, keepdims=True))
-    return np.asarray(P / P.sum(axis=1, keepdims=True))
+    P /= P.sum(axis=1, keepdims=True)
+    return np.asarray(P)
 
 
 def _two(scores: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ Every λ comes from one decomposition, and the best by generalised cross-validat
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -86,23 +87,12 @@ class RandomFeaturesRegressor(TargetsMixin, SecondLayer):
         """Return f(x) for every λ of `ridges_`: (R, n) or (R, n, k)."""
         return self._shaped(self._path_values(X))
 
-    @property
-    def coef_(self) -> FloatArray:
-        """Second-layer weights a at the chosen ridge: (N,) or (k, N)."""
-        a = self._coefficients[:, self._best]
-        return a[:, 0] if self._one_target else a.T
-
-    @property
-    def intercept_(self) -> Any:
-        """The constant c."""
-        c = self._constants[self._best]
-        return float(c[0]) if self._one_target else c
-
 
 def _by_ridge(model: Any) -> bool:
     return bool(model.method != "margin")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RandomFeaturesClassifier(ProbabilityMixin, SecondLayer):
     """Classes by random features: ridge regression on ±1, each class against the rest, or the widest margin.
 
@@ -125,30 +115,7 @@ class RandomFeaturesClassifier(ProbabilityMixin, SecondLayer):
     True
     """
 
-    def __init__(
-        self,
-        width: int = 200,
-        activation: Any = "relu",
-        *,
-        method: str = "ridge",
-        ridge: Any = "auto",
-        scale: Any = "auto",
-        bias: float = 0.3,
-        directions: str = "random",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            width,
-            activation,
-            ridge=ridge,
-            scale=scale,
-            bias=bias,
-            directions=directions,
-            fit_intercept=fit_intercept,
-            random_state=random_state,
-        )
-        self.method = method
+    method: str = "ridge"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw the neurons and fit."""
@@ -208,13 +175,3 @@ class RandomFeaturesClassifier(ProbabilityMixin, SecondLayer):
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithm of `predict_proba`."""
         return super().predict_log_proba(X)
-
-    @property
-    def coef_(self) -> FloatArray:
-        """Second-layer weights a, (1, N) or (k, N)."""
-        return np.asarray(self._coefficients[:, self._best].T)
-
-    @property
-    def intercept_(self) -> FloatArray:
-        """The constants c, (1,) or (k,)."""
-        return np.asarray(self._constants[self._best])

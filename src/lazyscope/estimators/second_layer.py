@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,31 +13,21 @@ from lazyscope.estimators.base import FirstLayer, NeuronsOnRows, blocks, product
 from lazyscope.numerics.ridge import Block, Moments, Solved, from_rows
 
 
+@dataclass(eq=False, repr=False)
 class SecondLayer(NeuronsOnRows):
     """What regression and classification share: fit targets Y, (n, k), and evaluate f, (n, k)."""
 
     _tried = 1000
 
-    def __init__(
-        self,
-        width: int = 200,
-        activation: Any = "relu",
-        *,
-        ridge: Any = "auto",
-        scale: Any = "auto",
-        bias: float = 0.3,
-        directions: str = "random",
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.width = width
-        self.activation = activation
-        self.ridge = ridge
-        self.scale = scale
-        self.bias = bias
-        self.directions = directions
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
+    width: int = 200
+    activation: Any = "relu"
+    _: KW_ONLY
+    ridge: Any = "auto"
+    scale: Any = "auto"
+    bias: float = 0.3
+    directions: str = "random"
+    fit_intercept: bool = True
+    random_state: Any = None
 
     def _fit_ridge(self, X: Any, Y: FloatArray, v: FloatArray | None) -> None:
         ridges = ridges_of(self.ridge, type(self).__name__)
@@ -100,6 +91,16 @@ class SecondLayer(NeuronsOnRows):
         parts = [product(self.layer_.features(X[part]), flat.T) for part in blocks(X.shape[0], N + R * k)]
         values = np.concatenate(parts).reshape(X.shape[0], R, k) + self._constants
         return np.ascontiguousarray(values.transpose(1, 0, 2))
+
+    @property
+    def coef_(self) -> FloatArray:
+        """Second-layer weights a at the chosen ridge: (N,) or (k, N); of a classifier (1, N) for two classes."""
+        return np.asarray(self._by_target(self._coefficients[:, self._best].T))
+
+    @property
+    def intercept_(self) -> Any:
+        """The constant c, or (k,); of a classifier (1,) for two classes."""
+        return self._by_target(self._constants[self._best])
 
 
 def in_doubles(layer: FirstLayer, X: Any) -> FloatArray:

@@ -45,3 +45,8 @@ class TargetsMixin(RegressorMixin, MultiOutputMixin):
     def _shaped(self, values: FloatArray) -> FloatArray:
         """Drop the last dimension where targets had one only."""
         return values[..., 0] if self._one_target else values
+
+    def _by_target(self, values: FloatArray) -> Any:
+        """Drop the first dimension, that of targets, where they had one only; a number comes as a float."""
+        first = values[0]
+        return values if not self._one_target else first if first.ndim else float(first)

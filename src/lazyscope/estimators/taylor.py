@@ -9,7 +9,7 @@ is ½(f_{W₀+W} + f_{W₀−W}) exactly. For k > 2 moment-matched factors take 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from math import sqrt
 from typing import Any, Self
 
@@ -57,39 +57,24 @@ class _Sphere:
         return np.asarray(wide * (sqrt(wide.shape[1]) / np.linalg.norm(wide, axis=1, keepdims=True)))
 
 
+@dataclass(eq=False, repr=False)
 class _TaylorNet(NeuronsOnRows):
     """What regression and classification share: one training for each column of Y, and the values, (n, k)."""
 
-    def __init__(
-        self,
-        order: int = 2,
-        width: int = 200,
-        activation: Any = "relu3",
-        *,
-        randomized: bool = False,
-        max_iter: int | None = None,
-        tol: float = 1e-5,
-        early_stopping: Any = "auto",
-        batch_size: int = 256,
-        learning_rate: float = 3.0,
-        regularization: float = 0.0,
-        scale: Any = "auto",
-        bias: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.order = order
-        self.width = width
-        self.activation = activation
-        self.randomized = randomized
-        self.max_iter = max_iter
-        self.tol = tol
-        self.early_stopping = early_stopping
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.regularization = regularization
-        self.scale = scale
-        self.bias = bias
-        self.random_state = random_state
+    order: int = 2
+    width: int = 200
+    activation: Any = "relu3"
+    _: KW_ONLY
+    randomized: bool = False
+    max_iter: int | None = None
+    tol: float = 1e-5
+    early_stopping: Any = "auto"
+    batch_size: int = 256
+    learning_rate: float = 3.0
+    regularization: float = 0.0
+    scale: Any = "auto"
+    bias: float = 1.0
+    random_state: Any = None
 
     def _train(self, X: Any, Y: FloatArray, v: FloatArray | None, loss: str, labels: Any = None) -> Any:
         """Train; return rows that were held out and the scores on them of a model that has not seen them, or None."""

@@ -6,7 +6,7 @@ f(x) = c + Σ_i a_i σ(⟨w_i, x⟩ + b_i)
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from lazyscope.checks import FloatArray
 from lazyscope.estimators.base import sample_weights
 from lazyscope.estimators.labels import LabelledMixin
 from lazyscope.estimators.networks.both_layers import BothLayers
-from lazyscope.estimators.networks.network import Kind, softmax
+from lazyscope.estimators.networks.network import Kind
+from lazyscope.estimators.probabilities import softmax
 from lazyscope.estimators.targets import TargetsMixin
 
 
@@ -73,7 +74,7 @@ class TwoLayerRegressor(TargetsMixin, BothLayers):
     (60, True)
     """
 
-    _kind: Kind = "square"
+    _kind: ClassVar[Kind] = "square"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw a network and train it; 6nNd flops an epoch."""
@@ -99,14 +100,12 @@ class TwoLayerRegressor(TargetsMixin, BothLayers):
     @property
     def coef_(self) -> FloatArray:
         """Second-layer weights a: (N,) or (k, N)."""
-        a = self._A / sqrt(len(self._A)) * self._spread
-        return a[:, 0] if self._one_target else a.T
+        return np.asarray(self._by_target((self._A / sqrt(len(self._A)) * self._spread).T))
 
     @property
     def intercept_(self) -> Any:
         """The constant c."""
-        c = self._mean + self._spread * self._c
-        return float(c[0]) if self._one_target else c
+        return self._by_target(self._mean + self._spread * self._c)
 
 
 class TwoLayerClassifier(LabelledMixin, BothLayers):
@@ -125,7 +124,7 @@ class TwoLayerClassifier(LabelledMixin, BothLayers):
     (True, (3, 2))
     """
 
-    _kind: Kind = "logistic"
+    _kind: ClassVar[Kind] = "logistic"
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Draw a network and train it; 6nNd flops an epoch."""

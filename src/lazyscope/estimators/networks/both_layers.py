@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from math import sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -22,49 +22,30 @@ _PATIENT_STEPS, _WORTH = 100, 1e-2  # without the held-out loss falling by such 
 _CHEAP = 3e7  # flops of an epoch below which float64 costs nothing that anybody would notice
 
 
+@dataclass(eq=False, repr=False)
 class BothLayers(NeuronsOnRows):
     """What regression and classification share: train on targets (n, k), and evaluate f, (n, k)."""
 
-    _kind: Kind
+    _kind: ClassVar[Kind]
 
-    def __init__(
-        self,
-        width: int = 200,
-        activation: Any = "relu",
-        *,
-        solver: str = "adam",
-        learning_rate: float = 3e-3,
-        schedule: str = "constant",
-        batch_size: Any = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        n_iter_no_change: int = 10,
-        weight_decay: Any = "auto",
-        momentum: float = 0.9,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        scale: Any = "auto",
-        bias: float = 0.3,
-        precision: str = "auto",
-        random_state: Any = None,
-    ) -> None:
-        self.width = width
-        self.activation = activation
-        self.solver = solver
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.weight_decay = weight_decay
-        self.momentum = momentum
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.scale = scale
-        self.bias = bias
-        self.precision = precision
-        self.random_state = random_state
+    width: int = 200
+    activation: Any = "relu"
+    _: KW_ONLY
+    solver: str = "adam"
+    learning_rate: float = 3e-3
+    schedule: str = "constant"
+    batch_size: Any = "auto"
+    max_iter: int = 200
+    tol: float = 1e-4
+    n_iter_no_change: int = 10
+    weight_decay: Any = "auto"
+    momentum: float = 0.9
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    scale: Any = "auto"
+    bias: float = 0.3
+    precision: str = "auto"
+    random_state: Any = None
 
     def _start(self, X: Any, k: int, v: FloatArray | None) -> Trainer:
         """Draw the network: the first layer as everywhere, the second a_i ~ N(0, 1/N)."""

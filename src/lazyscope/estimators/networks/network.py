@@ -15,6 +15,7 @@ import numpy as np
 
 from lazyscope.activations import Activation
 from lazyscope.estimators.base import Array
+from lazyscope.estimators.probabilities import softmax
 from lazyscope.numerics.compiled import compiled
 from lazyscope.numerics.descent.steps import EPSILON, adam, corrected
 
@@ -113,17 +114,6 @@ class TwoLayerNetwork:
             decay = self.theta.dtype.type(decay)
             self.dW[:, :-1] += decay * self.W[:, :-1]
             self.dA += decay * self.A
-
-
-def softmax(F: Array) -> Array:
-    """Return e^{f_j}/Σ e^{f_l} for each row.
-
-    >>> softmax(np.array([[0.0, 0.0]]))
-    array([[0.5, 0.5]])
-    """
-    P = np.exp(F - F.max(axis=1, keepdims=True))
-    P /= P.sum(axis=1, keepdims=True)
-    return np.asarray(P)
 
 
 def _views(vector: Array, N: int, D: int, k: int) -> tuple[Array, Array, Array]:

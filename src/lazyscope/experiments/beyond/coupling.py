@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,15 +23,13 @@ from lazyscope.evidence.statement import stated
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
 from lazyscope.experiments.frame.drawing import against_declared
 from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, table
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import BLUE, GREEN, ORANGE, RED
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import Point, Risk
 from lazyscope.training.taylor.signs import random_signs
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 QUANTITIES = {
     "linear_plain": "f^L without signs (§3)",

@@ -11,15 +11,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.statement import stated
-from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, dataset, wrong_rows
+from lazyscope.experiments.frame.drawing import frames
 from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, split, table
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 from lazyscope.limits import declared
 from lazyscope.numerics.losses import LOSSES
 from lazyscope.problems import RidgeMonomial, SparseParity
@@ -28,9 +30,6 @@ from lazyscope.training.taylor.construction import expected_norm, express, monom
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.signs import norm_24
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 DELTA = 0.5
 """The δ of Theorem 7 that bounds are stated for."""
@@ -205,16 +204,6 @@ def _functions(preset: ExpressivityPreset) -> Dataset:
     return dataset({"found": (dims, found), "wanted": (dims, wanted)}, {"power": powers, "t": t}, {"width": m})
 
 
-def plot(data: Panels) -> Figure:
-    """Draw functions, errors against the width, and norms between their mean and the theorem's bound."""
-    with canvas(14.4, 4.6) as figure:
-        first, second, third = figure.subplots(1, 3)
-        _draw_functions(first, data["functions"])
-        _draw_errors(second, data["errors"])
-        _draw_norms(third, data["errors"])
-    return figure
-
-
 def _draw_functions(axes: Axes, panel: Dataset) -> None:
     for i, p in enumerate(panel.power.values.tolist()):
         at, colour = panel.sel(power=p), _COLOURS[(i + 2) % len(_COLOURS)]
@@ -253,6 +242,10 @@ def _draw_norms(axes: Axes, panel: Dataset) -> None:
     axes.set_xticks(x, names)
     axes.set_ylim(top=8.0 * float(panel.norm_bound.max()))  # room for the legend
     axes.legend(loc="upper center")
+
+
+plot = frames((14.4, 4.6), (_draw_functions, "functions"), (_draw_errors, "errors"), (_draw_norms, "errors"))
+"""Functions, errors against the width, and norms between their mean and the theorem's bound."""
 
 
 def verdict(data: Panels) -> list[str]:

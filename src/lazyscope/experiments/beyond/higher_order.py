@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -29,14 +29,12 @@ from lazyscope.evidence.statement import stated
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.drawing import against_declared
 from lazyscope.experiments.frame.draws import attributes, computed, exponents, over_widths, provenance, split, table
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS, PURPLE, scale_colour
 from lazyscope.training.taylor.model import TaylorModel, upto
 from lazyscope.training.taylor.moments import moment_matched
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _NETWORKS = 4  # repeats that are run as networks too, for the rest: one of them costs more than the pieces of all
 _TOLERANCE = 0.05  # how far a fitted exponent may be off, as widths are finite

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.drawing import DARK, DASHES, entry, name_ends, shade
 from lazyscope.experiments.frame.draws import attributes
+from lazyscope.experiments.frame.types import Axes, DataArray, Dataset, Figure, Panels
 from lazyscope.limits.flow.curve import flow
 from lazyscope.limits.sgd.finite_step import finite_step
 from lazyscope.problems import QuadraticTarget
@@ -25,9 +26,6 @@ from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
 from lazyscope.runs.pictures import LOOKS, RISK
 from lazyscope.runs.side_by_side import as_normal
 from lazyscope.runs.verbs import exact
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, DataArray, Dataset, Figure, Panels
 
 _REGIMES: dict[str, Trained | NeuralTangent] = {"NT": NeuralTangent(), "NN": Trained()}
 _FAR = 3.0  # standard errors

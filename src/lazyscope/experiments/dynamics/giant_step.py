@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.evidence.run import Run
-from lazyscope.experiments.frame import Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_work
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, averaged, dataset, wrong_work
+from lazyscope.experiments.frame.drawing import frames
 from lazyscope.experiments.frame.draws import attributes
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 from lazyscope.problems import MultiIndex
 from lazyscope.regimes import GiantStep, RandomFeatures
 from lazyscope.runs.pictures import LOOKS, RISK
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 LINK, SIGMA = "he1+he3", "erf2"
 _RIDGES = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -113,15 +112,6 @@ def _kernel(preset: GiantStepPreset, sigma: str, n: np.ndarray[Any, Any]) -> np.
     return np.asarray(risk[0].min(axis=1))
 
 
-def plot(data: Panels) -> Figure:
-    """Draw the risk against n/d, and against the size of the step."""
-    with canvas(11.5, 4.6) as figure:
-        left, right = figure.subplots(1, 2)
-        _against_samples(left, data["samples"])
-        _against_steps(right, data["steps"])
-    return figure
-
-
 def _against_samples(axes: Axes, panel: Dataset) -> None:
     axes.plot(panel.line, panel.kernel_line, color=LOOKS["RF"]["color"], label="best kernel, N = ∞ (theory)")
     axes.errorbar(panel.ratio, panel.simulate, panel.simulate_stderr, color=_STEP, linestyle="", marker="s",
@@ -145,6 +135,10 @@ def _against_steps(axes: Axes, panel: Dataset) -> None:
     axes.set(xlabel="size of the step, η/√N", xlim=(-0.01, 1.2 * float(panel.step[-1])), ylim=(0.0, 1.1))
     axes.set_title(f"A step on {panel.attrs['at']:g}d samples: size is what counts")
     axes.legend(loc="upper left")
+
+
+plot = frames((11.5, 4.6), (_against_samples, "samples"), (_against_steps, "steps"))
+"""The risk against n/d, and against the size of the step."""
 
 
 def verdict(data: Panels) -> list[str]:

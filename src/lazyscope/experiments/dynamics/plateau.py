@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from lazyscope.experiments.frame import (
 from lazyscope.experiments.frame.drawing import entry
 from lazyscope.experiments.frame.draws import attributes
 from lazyscope.experiments.frame.judgement import Dot, judged
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits.sgd.order_parameters.path import machine_of, order_parameters
 from lazyscope.problems import MultiIndex
 from lazyscope.protocols import SGD
@@ -36,9 +37,6 @@ from lazyscope.runs.pictures import LOOKS, RISK, scale_colour
 from lazyscope.training.sgd.loop import measured
 from lazyscope.training.sgd.network import Networks
 from lazyscope.training.sgd.stream import law_of
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _FAR = 3.0  # standard errors of the mean over runs
 _TIME = 0.1  # of the time at which the plateau ends, in the mean over runs

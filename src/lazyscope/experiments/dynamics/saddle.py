@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, dataset, wrong_rows
+from lazyscope.experiments.frame.drawing import frames
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 from lazyscope.experiments.frame.verdict import wrong_numbers
 from lazyscope.limits.flow.saddle import critical_points, gradient, strict_saddle
 from lazyscope.problems import QuadraticTarget
@@ -20,9 +22,6 @@ from lazyscope.regimes import Trained
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.runs.verbs import limit
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _STEP = 0.004  # of a descent, over the largest eigenvalue: a tenth of what is stable near the minimum
 _NEAR = 1e-3  # of a start next to a saddle
@@ -109,16 +108,6 @@ def data(preset: SaddlePreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     }
 
 
-def plot(data: Panels) -> Figure:
-    """Draw the critical points, gradient against curvature on descents, and the risk on their way."""
-    with canvas(13.5, 4.6) as figure:
-        left, middle, right = figure.subplots(1, 3)
-        _critical(left, data["critical"])
-        _flat(middle, data["descents"])
-        _ways(right, data["descents"])
-    return figure
-
-
 def _critical(axes: Axes, panel: Dataset) -> None:
     floor, N = panel.attrs["floor"], panel.attrs["width"]
     axes.axhline(0.0, color="#888888", linewidth=0.8)
@@ -157,6 +146,10 @@ def _ways(axes: Axes, panel: Dataset) -> None:
     axes.set(xscale="log", xlabel="steps of gradient descent", ylabel="risk / risk of the best constant")
     axes.set_title("Descents leave the saddles")
     axes.legend(fontsize=9)
+
+
+plot = frames((13.5, 4.6), (_critical, "critical"), (_flat, "descents"), (_ways, "descents"))
+"""The critical points, gradient against curvature on descents, and the risk on their way."""
 
 
 def verdict(data: Panels) -> list[str]:

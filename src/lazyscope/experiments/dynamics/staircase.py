@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from lazyscope.checks import FloatArray
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.drawing import DARK, DASHES, entry
 from lazyscope.experiments.frame.draws import attributes
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits.flow.curve import flow
 from lazyscope.limits.flow.staircase import half_learned, initial_sizes, levels
 from lazyscope.problems import QuadraticTarget
@@ -28,9 +29,6 @@ from lazyscope.training.sgd import population
 from lazyscope.training.sgd.loop import measured
 from lazyscope.training.sgd.square import SquareNetworks
 from lazyscope.training.sgd.stream import law_of
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _TOLERANCE = 0.01  # of the formula for t_i, which leaves out what is small with κ and λ
 _FAR = 3.0  # standard errors

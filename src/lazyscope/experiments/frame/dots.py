@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,9 @@ from lazyscope.evidence.run import Run
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.draws import over_draws, split
 from lazyscope.experiments.frame.judgement import Dot
+from lazyscope.experiments.frame.types import Dataset, Panels
 from lazyscope.problems import Problem
 from lazyscope.regimes import Regime
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset, Panels
-
 
 Prediction = tuple[NDArray[np.float64], NDArray[np.float64]]
 """What theory predicts for the dots, with a last axis over draws (of length 1 where all draws share a prediction),
@@ -83,9 +80,17 @@ class Setting:
 S = TypeVar("S", bound=Setting)
 
 
-def all_trials(settings: Mapping[str, Setting]) -> list[Run]:
-    """Return the work of several panels, one after the other."""
-    return [trial for setting in settings.values() for trial in setting.trials]
+class Settled(Protocol):
+    """A preset with what is simulated for each panel: its `settings`, each with its own `trials`."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What is simulated."""
+
+
+def trials(preset: Settled) -> list[Run]:
+    """Return the work of all panels, one after the other."""
+    return [trial for setting in preset.settings.values() for trial in setting.trials]
 
 
 def by_panel(settings: Mapping[str, S], rows: Sequence[Row]) -> Iterator[tuple[str, S, Sequence[Row]]]:

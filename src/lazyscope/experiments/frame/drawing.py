@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Line2D, Panels
 from lazyscope.runs.pictures import FLOOR, LOOKS, RATIO, RISK, canvas
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Line2D, Panels
 
 DARK = "#222222"
 """The colour of what belongs to no regime."""
 DASHES = (0, (4, 3))
 _APART = 0.052  # least distance between the names of two traces, as a share of the height
 _MOST_TRACES = 3  # widths of each regime on the right: the narrowest, one between, the widest
+
+
+def frames(
+    size: tuple[float, float], *drawn: tuple[Callable[..., None], *tuple[str, ...]], rows: int = 1
+) -> Callable[[Panels], Figure]:
+    """Return a plot of frames side by side, in one row or several: (draw, panel, …) draws one, draw(axes, panel, …)."""
+
+    def plot(data: Panels) -> Figure:
+        with canvas(*size) as figure:
+            places = figure.subplots(rows, len(drawn) // rows).flat
+            for axes, (draw, *names) in zip(places, drawn, strict=True):
+                draw(axes, *(data[name] for name in names))
+        return figure
+
+    return plot
 
 
 def two_frames(data: Dataset, *, lowest: float) -> Figure:

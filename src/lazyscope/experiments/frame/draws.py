@@ -6,16 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from math import prod
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.evidence.work import Measurement, Row, Work
+from lazyscope.experiments.frame.types import Dataset
 from lazyscope.progress import report
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset
 
 D = TypeVar("D", bound=Work)
 

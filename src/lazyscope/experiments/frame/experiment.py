@@ -6,19 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from lazyscope import files
 from lazyscope.errors import LazyscopeError
 from lazyscope.evidence.work import Row
 from lazyscope.experiments.frame.references import Reference
+from lazyscope.experiments.frame.types import Figure, Panels
 from lazyscope.experiments.frame.verdict import Fault
 from lazyscope.progress import observing, reporting
 from lazyscope.sweep import Plan, Task, Work, run
 from lazyscope.sweep.store import Store
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Figure, Panels
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,15 @@
-"""Types of panels and pictures, for annotations alone: to import what they come from takes a second."""
+"""Types of panels and pictures, for annotations alone: nothing is imported for them, as that would take a second."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from xarray import DataArray, Dataset
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from xarray import DataArray, Dataset
+else:
+    Axes = DataArray = Dataset = Figure = Line2D = Any
 
 Panels = Mapping[str, Dataset]
 """The labelled numbers of an experiment, panel by panel."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.evidence.work import Row, Work
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import DataArray, Panels
+from lazyscope.experiments.frame.types import DataArray, Panels
 
 
 class Answer(str):
@@ -48,7 +46,7 @@ class Fault:
     right: Callable[[Any, Sequence[Row]], Panels] | None = None
 
 
-Data = Callable[[Any, Sequence[Row]], "Panels"]
+Data = Callable[[Any, Sequence[Row]], Panels]
 Worked = Callable[[Any], Sequence[Work]]
 
 

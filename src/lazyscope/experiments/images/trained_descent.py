@@ -11,21 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
 from lazyscope.experiments.frame.draws import attributes
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.images.images import CLASSES, Source, images, locate, relabelled
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.layers import Layers, Loss
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _LOSSES: dict[Loss, str] = {"square": "Square loss", "hinge": "Quadratic hinge loss"}
 _LITTLE = 1e-3  # a training loss below which a network is over-parametrised; at f = 0 it is ½

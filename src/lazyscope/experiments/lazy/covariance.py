@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,15 +19,13 @@ from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
 from lazyscope.experiments.frame.judgement import Dot, judged
+from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 from lazyscope.limits.mixture import tangent_at_weights, trained_at_finite_d
 from lazyscope.limits.spectral.gaussian import mixture_at_finite_d
 from lazyscope.problems import GaussianMixture
 from lazyscope.regimes import FixedWeights, NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 
 _REGIMES: dict[str, Regime] = {
     "RF, isotropic weights": RandomFeatures(),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +19,12 @@ from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.judgement import Dot, judged
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits import directions
 from lazyscope.population import minimum, projector, random_features
 from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Trained
 from lazyscope.runs.pictures import LOOKS
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _REGIMES: dict[str, RandomFeatures | NeuralTangent | Trained] = {
     "RF": RandomFeatures(),

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
-from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.drawing import frames
 from lazyscope.experiments.frame.judgement import Dot, judged
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 from lazyscope.limits.directions import projected
 from lazyscope.limits.gap import largest_gap, widest_apart
 from lazyscope.limits.spectral.gaussian import at_finite_d
@@ -26,9 +28,6 @@ from lazyscope.problems import QuadraticTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _DECAYS = (0.0, 0.25, 0.5, 1.0, 2.0)
 _STEEP = np.linspace(0.0, 3.0, 31)
@@ -224,17 +223,6 @@ def _activations(preset: GapPreset, drawn: _Drawn) -> Dataset:
     )
 
 
-def plot(data: Panels) -> Figure:
-    """Draw the four panels."""
-    with canvas(11.0, 8.6) as figure:
-        frames = figure.subplots(2, 2)
-        _draw_gaps(frames[0, 0], data["gap"])
-        _draw_ratios(frames[0, 1], data["ratio"])
-        _draw_parameters(frames[1, 0], data["parameters"])
-        _draw_activations(frames[1, 1], data["activations"])
-    return figure
-
-
 def _draw_gaps(axes: Axes, panel: Dataset) -> None:
     d = panel.attrs["d"]
     axes.plot(panel.rho, panel.largest, color="#222222", linestyle="--", label="the largest of all spectra")
@@ -292,6 +280,17 @@ def dots_of(panel: Dataset) -> list[Dot]:
             stream=(int(at.d), int(at.width)))
         for at in (panel.isel(point=i) for i in range(panel.sizes["point"]))
     ]  # fmt: skip
+
+
+plot = frames(
+    (11.0, 8.6),
+    (_draw_gaps, "gap"),
+    (_draw_ratios, "ratio"),
+    (_draw_parameters, "parameters"),
+    (_draw_activations, "activations"),
+    rows=2,
+)
+"""The four panels."""
 
 
 def verdict(data: Panels) -> list[str]:

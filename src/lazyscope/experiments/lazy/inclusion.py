@@ -11,19 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.activations import Activation
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
 from lazyscope.experiments.frame.draws import attributes, exponents
+from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.weights import generator, tangent_as_network
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 
 _INPUTS = 20_000  # on which functions are compared
 _WAYS = {"forward": False, "central": True}

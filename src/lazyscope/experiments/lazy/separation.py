@@ -9,22 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.evidence.run import Run
-from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
-from lazyscope.experiments.frame.drawing import ticks_at
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.drawing import frames, ticks_at
 from lazyscope.experiments.frame.draws import exponents
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 from lazyscope.limits.declared import cubic_share
 from lazyscope.problems import MultiIndex
 from lazyscope.protocols import SGD
 from lazyscope.regimes import NeuralTangent, RandomFeatures, Regime, Trained
 from lazyscope.runs.pictures import LOOKS
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _LINKS = {"he1": "erf", "he2": "relu", "he3": "erf"}
 """What is to be learnt, and an activation that has a part of that degree."""
@@ -138,15 +136,6 @@ def errors(dimensions: Dataset) -> dict[str, float]:
     return dict(zip(dimensions.regime.values.tolist(), np.sqrt(relative**2 @ slope**2).tolist(), strict=True))
 
 
-def plot(data: Panels) -> Figure:
-    """Draw the risk of three degrees against N/d, and the share of the third that is learnt against d."""
-    with canvas(11.0, 4.6) as figure:
-        left, right = figure.subplots(1, 2)
-        _widths(left, data["widths"], data["trained"])
-        _dimensions(right, data["dimensions"])
-    return figure
-
-
 def _widths(axes: Axes, risks: Dataset, trained: Dataset) -> None:
     styles = dict(zip(risks.link.values.tolist(), ("-", "--", ":"), strict=True))
     words = {"he1": "linear", "he2": "quadratic", "he3": "cubic"}
@@ -185,6 +174,10 @@ def _dimensions(axes: Axes, shares: Dataset) -> None:
 def _parameters(regime: str, d: int) -> int:
     """Return how many parameters N = d neurons have in a lazy regime."""
     return d if regime == "RF" else d * d
+
+
+plot = frames((11.0, 4.6), (_widths, "widths", "trained"), (_dimensions, "dimensions"))
+"""The risk of three degrees against N/d, and the share of the third that is learnt against d."""
 
 
 def verdict(data: Panels) -> list[str]:

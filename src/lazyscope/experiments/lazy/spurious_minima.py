@@ -11,20 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, wrong_rows
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, dataset, wrong_rows
+from lazyscope.experiments.frame.drawing import frames
 from lazyscope.experiments.frame.draws import split
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.factored import QuadraticRisk, enough_neurons, second_layer
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 Data = Literal["trap", "random labels"]
 _LAYERS = {"v = 1": False, "v = ±1": True}
@@ -181,15 +180,6 @@ def _beyond(part: Sequence[SpuriousDraw], rows: Sequence[Row]) -> int:
     return sum(int(np.sum(bad(row))) for draw, row in zip(part, rows, strict=True) if draw.width >= draw.bound)
 
 
-def plot(data: Panels) -> Figure:
-    """Draw the share of bad ends around the bound, and the smallest N without any against d."""
-    with canvas(11.0, 5.0) as figure:
-        left, right = figure.subplots(1, 2)
-        _draw_shares(left, data["trap"])
-        _draw_smallest(right, data["smallest"])
-    return figure
-
-
 _COLOURS = {"v = 1": LOOKS["NN"]["color"], "v = ±1": LOOKS["RF"]["color"]}
 _STARTS = {"near": ("near the trap", "o", "-"), "random": ("random", "D", ":")}
 
@@ -229,6 +219,10 @@ def _draw_smallest(axes: Axes, panel: Dataset) -> None:
     axes.set_title("The smallest network without spurious minima")
     axes.set_xticks(d)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2, fontsize=9.0)
+
+
+plot = frames((11.0, 5.0), (_draw_shares, "trap"), (_draw_smallest, "smallest"))
+"""The share of bad ends around the bound, and the smallest N without any against d."""
 
 
 def verdict(data: Panels) -> list[str]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.experiments.frame import Row
 from lazyscope.experiments.frame.judgement import Dot, judged
+from lazyscope.experiments.frame.types import Dataset, Panels
 from lazyscope.experiments.lazy.collect import AT_A_WIDTH, panel_data
 from lazyscope.experiments.lazy.design import Panel
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset, Panels
 
 
 def at_widths(data: Dataset) -> list[dict[str, Any]]:

@@ -15,24 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lazyscope.checks import FloatArray
 from lazyscope.experiments.frame import Row, dataset, wrong_rows, wrong_work
-from lazyscope.experiments.frame.dots import Prediction, Setting, held
+from lazyscope.experiments.frame.dots import Prediction, Setting, held, trials
 from lazyscope.experiments.frame.judgement import judged
-from lazyscope.experiments.frame.verdict import Answer, Data, Fault, Worked
+from lazyscope.experiments.frame.types import Dataset, Panels
+from lazyscope.experiments.frame.verdict import Answer, Data, Fault
 from lazyscope.limits.margin.at_weights import features_at, nonlinear_features_at
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.verbs import limit
 from lazyscope.training.linear.margin import drawn_weights
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset, Panels
 
 HOW = (
     "Predicted: Gordon's formula at each draw's own weights; allowed: what one sample or neuron changes, and as much "
@@ -116,14 +114,14 @@ def agreement(panels: Panels) -> Answer:
     return judged(held(separable, _JUDGED)).answer()
 
 
-def faults(data: Data, work: Worked, fainter: Callable[[Any], Any]) -> tuple[Fault, ...]:
+def faults(data: Data, fainter: Callable[[Any], Any]) -> tuple[Fault, ...]:
     """Return the mistakes that a figure of max-margin classification must see; the last argument changes a preset."""
 
     def tested_elsewhere(preset: Any, rows: Sequence[Row]) -> Panels:
         return data(preset, [*rows[:-1], rows[-1] | {"error": np.full_like(rows[-1]["error"], 0.5)}])
 
     return (
-        wrong_work("labels with a quarter of the signal", data, work, fainter),
+        wrong_work("labels with a quarter of the signal", data, trials, fainter),
         Fault("a last draw that was tested with other weights than its own", tested_elsewhere),
         wrong_rows("margins of features that are 5 % too small", data, "margin", lambda k, margin: 0.95 * margin),
     )

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, judgement
-from lazyscope.experiments.frame.dots import all_trials, by_panel, held
+from lazyscope.experiments.frame.dots import by_panel, held, trials
 from lazyscope.experiments.frame.drawing import entry
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import LOOKS
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _COLOURS = {"relu": LOOKS["RF"]["color"], "tanh": LOOKS["NN"]["color"], "sign": LOOKS["NT"]["color"]}
 _MARKERS = {"relu": "o", "tanh": "D", "sign": "^"}
@@ -62,11 +59,6 @@ PRESETS = {
         "half an hour", (50, 100, 200, 400), 60, (1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
     ),
 }
-
-
-def work(preset: MarginEquivalencePreset) -> list[Run]:
-    """Return the trials of every activation, kind, dimension and width."""
-    return all_trials(preset.settings)
 
 
 def data(preset: MarginEquivalencePreset, rows: Sequence[Row]) -> dict[str, Dataset]:
@@ -191,5 +183,5 @@ def verdict(data: Panels) -> list[str]:
 
 
 _TITLE = "Nonlinear against noisy linear features at the largest margin (the same, Conjecture)"
-_FAULTS = margin_dots.faults(data, work, lambda right: replace(right, signal=0.25 * right.signal))
-EXPERIMENT = Experiment("margin-equivalence", _TITLE, PRESETS, work, data, plot, verdict, place=42, faults=_FAULTS)
+_FAULTS = margin_dots.faults(data, lambda right: replace(right, signal=0.25 * right.signal))
+EXPERIMENT = Experiment("margin-equivalence", _TITLE, PRESETS, trials, data, plot, verdict, place=42, faults=_FAULTS)

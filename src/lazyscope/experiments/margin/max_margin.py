@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, canvas
-from lazyscope.experiments.frame.dots import all_trials, by_panel, held
+from lazyscope.experiments.frame.dots import by_panel, held, trials
 from lazyscope.experiments.frame.judgement import table
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.margin import margin_dots
 from lazyscope.limits.margin.separability import separability_threshold
 from lazyscope.problems import LinearLabels
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import FLOOR, LOOKS
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _DOTS = (
     {"color": LOOKS["RF"]["color"], "marker": "o"},
@@ -59,11 +55,6 @@ PRESETS = {
     "quick": MaxMarginPreset("one minute", (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0), 16),
     "paper": MaxMarginPreset("ten minutes", (0.9, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0), 40),
 }
-
-
-def work(preset: MaxMarginPreset) -> list[Run]:
-    """Return the trials of every dimension and width."""
-    return all_trials(preset.settings)
 
 
 def data(preset: MaxMarginPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
@@ -119,5 +110,5 @@ def verdict(data: Panels) -> list[str]:
 
 
 _TITLE = "Error and margin of the max-margin classifier on ReLU features (Thermodynamic limits, Comparison)"
-_FAULTS = margin_dots.faults(data, work, lambda right: replace(right, signal=0.25 * right.signal))
-EXPERIMENT = Experiment("max-margin", _TITLE, PRESETS, work, data, plot, verdict, place=41, faults=_FAULTS)
+_FAULTS = margin_dots.faults(data, lambda right: replace(right, signal=0.25 * right.signal))
+EXPERIMENT = Experiment("max-margin", _TITLE, PRESETS, trials, data, plot, verdict, place=41, faults=_FAULTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, wrong_work
 from lazyscope.experiments.frame.draws import attributes
 from lazyscope.experiments.frame.judgement import Dot, judged, table
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits.margin.at_weights import features_at
 from lazyscope.limits.margin.finite import separable_share
 from lazyscope.limits.margin.separability import separability_threshold
@@ -20,9 +21,6 @@ from lazyscope.problems import LinearLabels
 from lazyscope.regimes import IsotropicFeatures, RandomFeatures
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.training.linear.margin import drawn_weights
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _REGIMES: dict[str, RandomFeatures | IsotropicFeatures] = {
     "random features": RandomFeatures("relu"),

@@ -13,22 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.draws import attributes
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.numerics.blas import threads_for
 from lazyscope.numerics.ridge import ridge_path
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.linear.random_layer import features, unit_rows
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 PIXELS = 64
 _FITS: dict[Literal["features", "network"], str] = {

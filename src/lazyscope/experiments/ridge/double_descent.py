@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, canvas
-from lazyscope.experiments.frame.dots import held, ridge_name
+from lazyscope.experiments.frame.dots import by_panel, held, ridge_name, trials
 from lazyscope.experiments.frame.judgement import table
+from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 
 _TITLES = {"risk": "Test error", "bias": "Bias", "variance": "Variance", "train": "Training error"}
 _LOWEST, _HIGHEST = {"risk": 0.1, "bias": 0.03, "variance": 0.003, "train": 0.003}, 12.0
@@ -32,10 +28,10 @@ class DoubleDescentPreset(Preset):
     noise: float = 0.5
 
     @property
-    def setting(self) -> ridge_dots.RidgeSetting:
+    def settings(self) -> dict[str, ridge_dots.RidgeSetting]:
         """What is simulated."""
-        target = {"": LinearTarget(noise=self.noise)}
-        return ridge_dots.settings_of(target, self.d, self.psi2, self.ratios, self.draws, self.ridges)[""]
+        target = {"double descent": LinearTarget(noise=self.noise)}
+        return ridge_dots.settings_of(target, self.d, self.psi2, self.ratios, self.draws, self.ridges)
 
 
 PRESETS = {
@@ -44,14 +40,10 @@ PRESETS = {
 }
 
 
-def work(preset: DoubleDescentPreset) -> list[Run]:
-    """Return the trials of every width."""
-    return preset.setting.trials
-
-
 def data(preset: DoubleDescentPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     """Return lines and dots."""
-    return {"double descent": preset.setting.data(rows, ridge_dots.ratios_around_one(0.08, 12.0, 240))}
+    lines = ridge_dots.ratios_around_one(0.08, 12.0, 240)
+    return {name: setting.data(own, lines) for name, setting, own in by_panel(preset.settings, rows)}
 
 
 def plot(data: Panels) -> Figure:
@@ -85,9 +77,7 @@ def verdict(data: Panels) -> list[str]:
 _TITLE = "Ridge regression on random features: test error, bias, variance, training (Mei & Montanari)"
 _FAULTS = ridge_dots.faults(
     data,
-    work,
-    lambda preset: {"double descent": preset.setting},
     lambda right: replace(right, noise=2.0 * right.noise),
     lambda right: replace(right, ridges=tuple(10.0 * ridge for ridge in right.ridges)),
 )
-EXPERIMENT = Experiment("double-descent", _TITLE, PRESETS, work, data, plot, verdict, place=21, faults=_FAULTS)
+EXPERIMENT = Experiment("double-descent", _TITLE, PRESETS, trials, data, plot, verdict, place=21, faults=_FAULTS)

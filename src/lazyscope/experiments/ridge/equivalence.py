@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lazyscope.evidence.run import Run
 from lazyscope.evidence.statement import Statement
 from lazyscope.experiments.frame import Experiment, Preset, Row, canvas
-from lazyscope.experiments.frame.dots import all_trials, by_panel, held
+from lazyscope.experiments.frame.dots import by_panel, held, trials
 from lazyscope.experiments.frame.judgement import table
+from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import LOOKS
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 
 _KINDS = {"ReLU": False, "noisy linear": True}
 _LOOKS = {
@@ -64,11 +60,6 @@ PRESETS = {
     "quick": EquivalencePreset("one minute", (25, 100), (60, 30)),
     "paper": EquivalencePreset("ten minutes", (50, 400), (120, 24)),
 }
-
-
-def work(preset: EquivalencePreset) -> list[Run]:
-    """Return the trials of every kind, dimension and width."""
-    return all_trials(preset.settings)
 
 
 def data(preset: EquivalencePreset, rows: Sequence[Row]) -> dict[str, Dataset]:
@@ -124,12 +115,10 @@ def verdict(data: Panels) -> list[str]:
 _TITLE = "ReLU features and noisy linear ones, in two dimensions (the same)"
 _FAULTS = ridge_dots.faults(
     data,
-    work,
-    lambda preset: preset.settings,
     lambda right: replace(right, noise=2.0 * right.noise),
     lambda right: replace(right, ridge=10.0 * right.ridge),
 )
-EXPERIMENT = Experiment("equivalence", _TITLE, PRESETS, work, data, plot, verdict, place=24, faults=_FAULTS)
+EXPERIMENT = Experiment("equivalence", _TITLE, PRESETS, trials, data, plot, verdict, place=24, faults=_FAULTS)
 
 STATEMENTS = (
     Statement(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +16,13 @@ from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
 from lazyscope.experiments.frame.draws import attributes, exponents
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.frame.verdict import wrong_numbers
 from lazyscope.limits.spectral import feature_matrix
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.linear.random_layer import features, unit_rows
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _CITED = "cheng2013spectrum,pennington2017nonlinear"
 _KINDS = {"ReLU": ("relu", False), "noisy linear": ("relu", True), "|u|": ("abs", False)}

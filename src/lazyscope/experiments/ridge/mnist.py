@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
 from lazyscope.experiments.frame.draws import attributes, split
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.ridge import mnist_images
 from lazyscope.lenses.forecast import verb
 from lazyscope.lenses.forecast.kernels import of_rows
@@ -26,9 +27,6 @@ from lazyscope.lenses.forecast.rows import Rows
 from lazyscope.numerics.blas import threads_for
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 Source = Literal["mnist", "digits"]
 Lazy = Literal["RF", "NT"]

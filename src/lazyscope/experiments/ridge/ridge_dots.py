@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lazyscope.activations import Activation
 from lazyscope.experiments.frame import Row, dataset, wrong_work
-from lazyscope.experiments.frame.dots import Prediction, Setting, held, ridge_name
+from lazyscope.experiments.frame.dots import Prediction, Setting, held, ridge_name, trials
 from lazyscope.experiments.frame.judgement import judged
-from lazyscope.experiments.frame.verdict import Answer, Data, Fault, Worked
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
+from lazyscope.experiments.frame.verdict import Answer, Data, Fault
 from lazyscope.limits.spectral.linear_features import spectral_target
 from lazyscope.problems import LinearTarget, SpectralTarget
 from lazyscope.regimes import RandomFeatures, Regime
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 
 MEASURED = ("risk", "bias", "variance", "train")
 HOW = "Predicted: by deterministic equivalents at the dot's own n, N and d; allowed: what one sample or neuron changes."
@@ -161,28 +159,25 @@ def agreement(panels: Panels, names: Sequence[str] = MEASURED) -> Answer:
     return judged(held(panels, names)).answer()
 
 
-def faults(
-    data: Data, work: Worked, settings: Callable[[Any], Mapping[str, RidgeSetting]], noisier: Callable[[Any], Any],
-    ridged: Callable[[Any], Any],
-) -> tuple[Fault, ...]:  # fmt: skip
+def faults(data: Data, noisier: Callable[[Any], Any], ridged: Callable[[Any], Any]) -> tuple[Fault, ...]:
     """Return the mistakes that a figure of ridge regression must see; the last two arguments change a preset."""
 
     def printed(preset: Any, rows: Sequence[Row]) -> dict[str, Dataset]:
         panels = dict(data(preset, rows))
-        for name, setting in settings(preset).items():
+        for name, setting in preset.settings.items():
             wrong = replace(setting, regime=squared_zeta(setting.regime))
             panels[name] = panels[name].assign(wrong.predicted(wrong.predictions()))
         return panels
 
     def tested_elsewhere(preset: Any, rows: Sequence[Row]) -> Panels:
         # a fit that is tested with other weights than its own knows nothing of the target: f and the target add up
-        at = len(next(iter(settings(preset).values())).trials) - 1
+        at = len(next(iter(preset.settings.values())).trials) - 1
         lost = {"risk": 2.0 + np.asarray(rows[at]["variance"]) - rows[at]["bias"]}
         return data(preset, [*rows[:at], rows[at] | lost, *rows[at + 1 :]])
 
     return (
-        wrong_work("labels with twice the noise", data, work, noisier),
-        wrong_work("ridges ten times as large as they are said to be", data, work, ridged),
+        wrong_work("labels with twice the noise", data, trials, noisier),
+        wrong_work("ridges ten times as large as they are said to be", data, trials, ridged),
         Fault("a draw that was tested with other weights than its own", tested_elsewhere),
         Fault("ζ = b₁²/b⋆², as the talk prints it, in place of b₁/b⋆", printed),
     )

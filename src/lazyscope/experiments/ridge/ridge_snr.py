@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, canvas
-from lazyscope.experiments.frame.dots import all_trials, by_panel, held
+from lazyscope.experiments.frame.dots import by_panel, held, trials
 from lazyscope.experiments.frame.judgement import table
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.limits.ridge.optimal import optimal_ridge
 from lazyscope.problems import LinearTarget
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _LINE = np.geomspace(3e-5, 10.0, 240)
 
@@ -43,11 +40,6 @@ class RidgeSnrPreset(Preset):
 
 
 PRESETS = {"quick": RidgeSnrPreset("half a minute", d=80), "paper": RidgeSnrPreset("five minutes", d=300, draws=32)}
-
-
-def work(preset: RidgeSnrPreset) -> list[Run]:
-    """Return the trials of every panel and width; each has all ridges."""
-    return all_trials(preset.settings)
 
 
 def data(preset: RidgeSnrPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
@@ -111,9 +103,7 @@ def verdict(data: Panels) -> list[str]:
 _TITLE = "The best ridge at high and at low signal-to-noise ratio (the same)"
 _FAULTS = ridge_dots.faults(
     data,
-    work,
-    lambda preset: preset.settings,
     lambda right: replace(right, snr=tuple(0.25 * s for s in right.snr)),
     lambda right: replace(right, ridges=tuple(10.0 * ridge for ridge in right.ridges)),
 )
-EXPERIMENT = Experiment("ridge-snr", _TITLE, PRESETS, work, data, plot, verdict, place=22, faults=_FAULTS)
+EXPERIMENT = Experiment("ridge-snr", _TITLE, PRESETS, trials, data, plot, verdict, place=22, faults=_FAULTS)

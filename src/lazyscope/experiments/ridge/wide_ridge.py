@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas
-from lazyscope.experiments.frame.dots import all_trials, by_panel, held, ridge_name
+from lazyscope.experiments.frame.dots import by_panel, held, ridge_name, trials
 from lazyscope.experiments.frame.judgement import table
+from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 from lazyscope.experiments.ridge import ridge_dots
 from lazyscope.problems import LinearTarget
 from lazyscope.runs.pictures import FLOOR
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset, Figure, Panels
 
 
 @dataclass(frozen=True)
@@ -40,11 +36,6 @@ class WideRidgePreset(Preset):
 
 
 PRESETS = {"quick": WideRidgePreset("one minute", d=60), "paper": WideRidgePreset("ten minutes", d=200, draws=24)}
-
-
-def work(preset: WideRidgePreset) -> list[Run]:
-    """Return the trials of every panel and width."""
-    return all_trials(preset.settings)
 
 
 def data(preset: WideRidgePreset, rows: Sequence[Row]) -> dict[str, Dataset]:
@@ -93,9 +84,7 @@ def verdict(data: Panels) -> list[str]:
 _TITLE = "At a fixed ridge the widest network is the best (the same)"
 _FAULTS = ridge_dots.faults(
     data,
-    work,
-    lambda preset: preset.settings,
     lambda right: replace(right, noises=tuple(2.0 * tau for tau in right.noises)),
     lambda right: replace(right, ridges=tuple(10.0 * ridge for ridge in right.ridges)),
 )
-EXPERIMENT = Experiment("wide-ridge", _TITLE, PRESETS, work, data, plot, verdict, place=23, faults=_FAULTS)
+EXPERIMENT = Experiment("wide-ridge", _TITLE, PRESETS, trials, data, plot, verdict, place=23, faults=_FAULTS)

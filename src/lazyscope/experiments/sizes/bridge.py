@@ -9,23 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.run import Run
-from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, wrong_work
+from lazyscope.experiments.frame import Experiment, Preset, Row, answer, dataset, wrong_work
+from lazyscope.experiments.frame.drawing import frames
 from lazyscope.experiments.frame.draws import exponents
 from lazyscope.experiments.frame.judgement import judged
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 from lazyscope.experiments.sizes.judged import DotSetting, dots_of
 from lazyscope.problems import HarmonicTarget, LinearTarget
 from lazyscope.regimes import RandomFeatures
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _SIGMA = "relu"
 _RATE, _TOLERANCE = -1.0, 0.02  # of the exponent fitted from d = 100 on
@@ -108,15 +107,6 @@ def rates(distance: Dataset) -> FloatArray:
     return exponents(distance.d.values.astype(np.float64), values)[0]
 
 
-def plot(data: Panels) -> Figure:
-    """Draw the risk at finite d, its dots and its limit; and the distance between the two against d."""
-    with canvas(11.0, 4.6) as figure:
-        left, right = figure.subplots(1, 2)
-        _risks(left, data["risk"])
-        _distances(right, data["distance"])
-    return figure
-
-
 def _risks(axes: Axes, panel: Dataset) -> None:
     for k, d in enumerate(panel.d.values.tolist()):
         colour = scale_colour(1.0 - k / panel.d.size)
@@ -145,6 +135,10 @@ def _distances(axes: Axes, panel: Dataset) -> None:
         xscale="log", yscale="log", xlabel="d", ylabel="|risk − limit|", title=f"Distance to the limit; N/d: {shapes}"
     )
     axes.legend()
+
+
+plot = frames((11.0, 4.6), (_risks, "risk"), (_distances, "distance"))
+"""The risk at finite d, its dots and its limit; and the distance between the two against d."""
 
 
 def verdict(data: Panels) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from lazyscope.experiments.beyond.sample_complexity.feature_learners import LAZY
 from lazyscope.experiments.beyond.sample_complexity.numbers import SampleComplexityDraw, assemble
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, wrong_rows
 from lazyscope.experiments.frame.drawing import entry, name_ends
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.problems import MultiIndex
 from lazyscope.runs.pictures import LOOKS
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 LEVEL, LINEAR = 0.5, 0.45
 """Risks to be reached: on he_k, and on he₁ + he_k, where the best linear function has ½."""

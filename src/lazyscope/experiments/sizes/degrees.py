@@ -10,24 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Experiment, Preset, Row, canvas, dataset, wrong_work
+from lazyscope.experiments.frame.dots import trials
 from lazyscope.experiments.frame.draws import split
 from lazyscope.experiments.frame.judgement import Dot, judged
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.sizes.judged import DotSetting, Sizes, dots_of
 from lazyscope.limits.spectral.harmonic import steps
 from lazyscope.problems import HarmonicTarget
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 from lazyscope.runs.pictures import scale_colour
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _ENERGIES = (0.0, 1 / 3, 1 / 3, 1 / 3)  # one third each in degrees 1, 2 and 3
 _SIGMA = "relu2"  # has a part in each of them
@@ -72,11 +70,6 @@ PRESETS = {
         "half an hour", (8, 15, 30, 60, 120, 240, 480, 960, 1800, 3000), 4000, 24, (60, 90, 150, 240, 400, 600)
     ),
 }
-
-
-def work(preset: DegreesPreset) -> list[Run]:
-    """Return the draws of all panels."""
-    return [trial for setting in preset.settings.values() for trial in setting.trials]
 
 
 def data(preset: DegreesPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
@@ -183,6 +176,6 @@ def verdict(data: Panels) -> list[str]:
 
 _TITLE = "The staircase: risk against log n / log d and log N / log d, and its dots in d = 30"
 _FAULTS = (
-    wrong_work("a ridge ten times too large", data, work, lambda right: replace(right, ridge=10.0 * right.ridge)),
+    wrong_work("a ridge ten times too large", data, trials, lambda right: replace(right, ridge=10.0 * right.ridge)),
 )
-EXPERIMENT = Experiment("degrees", _TITLE, PRESETS, work, data, plot, verdict, place=26, faults=_FAULTS)
+EXPERIMENT = Experiment("degrees", _TITLE, PRESETS, trials, data, plot, verdict, place=26, faults=_FAULTS)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.evidence.run import Run
 from lazyscope.experiments.frame import Row, over_draws
 from lazyscope.experiments.frame.judgement import Dot
+from lazyscope.experiments.frame.types import Dataset
 from lazyscope.problems import Problem
 from lazyscope.regimes import NeuralTangent, RandomFeatures
 from lazyscope.runs.verbs import limit
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset
 
 Sizes = tuple[float, float]
 """N and n of a dot."""

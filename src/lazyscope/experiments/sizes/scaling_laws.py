@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.checks import FloatArray
-from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_work
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, dataset, over_draws, wrong_work
+from lazyscope.experiments.frame.drawing import frames
 from lazyscope.experiments.frame.draws import attributes
 from lazyscope.experiments.frame.judgement import judged
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 from lazyscope.experiments.sizes.judged import dots_of, left_out
 from lazyscope.limits.spectral.power_laws import PowerLaw
 from lazyscope.problems import SpectralTarget
@@ -20,9 +22,6 @@ from lazyscope.runs.pictures import BLUE, GREEN, PURPLE, RED, scale_colour
 from lazyscope.runs.verbs import limit
 from lazyscope.training.linear.gaussian import gaussian_risk
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _TOLERANCE = 0.02  # of an exponent
 _RIDGES = (0.0, *np.geomspace(1e-6, 1e2, 17).tolist())
@@ -219,17 +218,6 @@ def _paths(laws: Mapping[str, PowerLaw], costs: Sequence[float]) -> Dataset:
     return dataset(columns, {"law": list(laws), "cost": list(costs)}, {"citations": _CITED})
 
 
-def plot(data: Panels) -> Figure:
-    """Draw the plane with its regions and its best path, exponents against q, the risk against its cost, and dots."""
-    with canvas(11.0, 8.6) as figure:
-        frames = figure.subplots(2, 2)
-        _draw_plane(frames[0, 0], data["plane"], data["path"])
-        _draw_along(frames[0, 1], data["along"])
-        _draw_paths(frames[1, 0], data["path"])
-        _draw_dots(frames[1, 1], data["dots"])
-    return figure
-
-
 def _draw_plane(axes: Axes, plane: Dataset, paths: Dataset) -> None:
     law = PowerLaw(plane.attrs["a"], plane.attrs["r"])
     logs = np.log10(plane.risk.values)
@@ -278,6 +266,17 @@ def _draw_dots(axes: Axes, dots: Dataset) -> None:
     axes.set(xscale="log", yscale="log", xlabel="neurons N", ylabel="risk, λ and noise fixed")
     axes.set_title("Draws (dots) on the formula (lines)")
     axes.legend()
+
+
+plot = frames(
+    (11.0, 8.6),
+    (_draw_plane, "plane", "path"),
+    (_draw_along, "along"),
+    (_draw_paths, "path"),
+    (_draw_dots, "dots"),
+    rows=2,
+)
+"""The plane with its regions and its best path, exponents against q, the risk against its cost, and dots."""
 
 
 def verdict(data: Panels) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,13 +19,11 @@ from lazyscope.checks import FloatArray, fits_in_memory, whole_number, whole_num
 from lazyscope.errors import InvalidParameter
 from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, wrong_rows
 from lazyscope.experiments.frame.draws import attributes, computed, provenance, split
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits.interpolation import neurons, parameters, threshold, unexplained
 from lazyscope.runs.pictures import LOOKS
 from lazyscope.training.linear.interpolate import KINDS, Kind, features, fitted, trained
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 FITS = 1e-6  # residual, relative to ‖y‖, up to which labels count as fitted
 _SLOPES = {"RF": "N = n", "NT": "N = (n − 1)/d", "NN": "N = (n − 1)/(d + 1)"}

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.checks import FloatArray, positive_numbers, whole_number
 from lazyscope.errors import InvalidParameter, NoTheorem
-from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
-from lazyscope.experiments.frame.drawing import DASHES
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.drawing import DASHES, frames
 from lazyscope.experiments.frame.draws import computed, exponents, grouped, provenance
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 from lazyscope.limits import declared
 from lazyscope.limits.flow.curve import flow
 from lazyscope.problems import QuadraticTarget
@@ -26,9 +27,6 @@ from lazyscope.regimes import NeuralTangent, Trained
 from lazyscope.runs.pictures import BLUE, GREEN, LOOKS, ORANGE, RED, RISK, scale_colour
 from lazyscope.runs.verbs import exact, limit
 from lazyscope.training.sgd import lazy_to_rich as training
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 QUANTITIES = training.QUANTITIES
 _TRACES = 4  # scales α whose way is drawn
@@ -217,17 +215,6 @@ def data(preset: LazyToRichPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     return {"alpha": result, "training": along}
 
 
-def plot(data: Panels) -> Figure:
-    """Draw the risk in the end, what laziness means, and the way there, for every α."""
-    panel = data["alpha"]
-    with canvas(13.2, 4.8) as figure:
-        first, second, third = figure.subplots(1, 3)
-        _draw_risk(first, panel)
-        _draw_laziness(second, panel)
-        _draw_training(third, data["training"])
-    return figure
-
-
 def _draw_risk(axes: Axes, panel: Dataset) -> None:
     axes.plot(panel.line, panel.exact_line, color="#333333", label="closed form")
     for name, level, below in (("NT", float(panel.tangent), False), ("NN", float(panel.floor), True)):
@@ -282,6 +269,10 @@ def _draw_training(axes: Axes, along: Dataset) -> None:
 
 def _colour(panel: Dataset, k: int) -> Any:
     return scale_colour(k / max(1, panel.sizes["alpha"] - 1))
+
+
+plot = frames((13.2, 4.8), (_draw_risk, "alpha"), (_draw_laziness, "alpha"), (_draw_training, "training"))
+"""The risk in the end, what laziness means, and the way there, for every α."""
 
 
 def verdict(data: Panels) -> list[str]:

@@ -11,23 +11,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.activations import as_activation
 from lazyscope.checks import FloatArray
-from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, canvas, dataset, wrong_rows
-from lazyscope.experiments.frame.drawing import ticks_at
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, averaged, dataset, wrong_rows
+from lazyscope.experiments.frame.drawing import frames, ticks_at
 from lazyscope.experiments.frame.draws import exponents
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 from lazyscope.limits import declared
 from lazyscope.runs.pictures import LOOKS, scale_colour
 from lazyscope.training.taylor.linearised import side_by_side
 from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _FRESH = 400  # inputs on which the two functions are compared
 _LEFT = 0.01  # of ‖y‖, where training of both ends
@@ -134,17 +132,6 @@ def _width_for(close: float, widths: FloatArray, distance: FloatArray) -> FloatA
     return np.asarray(np.exp((np.log(close) - level) / slope))
 
 
-def plot(data: Panels) -> Figure:
-    """Draw the distance against N for every n, what moves by how much, and how many neurons n samples ask for."""
-    panel = data["width"]
-    with canvas(14.4, 4.9) as figure:
-        first, second, third = figure.subplots(1, 3)
-        _draw_distance(first, panel)
-        _draw_movement(second, panel)
-        _draw_needed(third, panel)
-    return figure
-
-
 def _line(colour: Any) -> dict[str, Any]:
     return {"color": colour, "markeredgecolor": colour, "linewidth": 1.2, "markersize": 5.5, "markeredgewidth": 1.2}
 
@@ -195,6 +182,10 @@ def _draw_needed(axes: Axes, panel: Dataset) -> None:
     axes.set_title("Neurons from which the linearisation is good")
     ticks_at(axes, n)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=1)
+
+
+plot = frames((14.4, 4.9), (_draw_distance, "width"), (_draw_movement, "width"), (_draw_needed, "width"))
+"""The distance against N for every n, what moves by how much, and how many neurons n samples ask for."""
 
 
 def verdict(data: Panels) -> list[str]:

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.activations import Activation, as_activation
 from lazyscope.checks import FloatArray, whole_number, whole_numbers
 from lazyscope.evidence.registry import find
-from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
-from lazyscope.experiments.frame.drawing import DASHES
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.drawing import DASHES, frames
 from lazyscope.experiments.frame.draws import attributes, computed, exponents, grouped, provenance
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 from lazyscope.limits import declared
 from lazyscope.problems import GaussianMixture
 from lazyscope.problems.base import Problem, dimension_of
@@ -29,9 +30,6 @@ from lazyscope.training.mean_field.conditional_gradient import minimise
 from lazyscope.training.mean_field.descent import at_points
 from lazyscope.training.mean_field.particles import Particles, Sample, descend
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _RESOLVED = 1e-5  # excess that descent in float32 can tell from none
 _TOLERANCE = 0.1  # of the exponent: descents need not find the best particles
@@ -285,17 +283,6 @@ def data(preset: MeanFieldPreset, rows: Sequence[Row]) -> dict[str, Dataset]:
     return {"particles": report, "minima": minima, "between": lines}
 
 
-def plot(data: Panels) -> Figure:
-    """Draw descents, what is left in the end against N, the gap of the minimum, and the way between two ends."""
-    with canvas(10.8, 8.0) as figure:
-        (first, second), (third, fourth) = figure.subplots(2, 2)
-        _draw_descents(first, data["particles"])
-        _draw_excess(second, data["particles"])
-        _draw_gaps(third, data["minima"])
-        _draw_between(fourth, data["between"])
-    return figure
-
-
 def _draw_descents(axes: Axes, panel: Dataset) -> None:
     for k, N in enumerate(panel.particles.values):
         colour = scale_colour(k / max(1, panel.sizes["particles"] - 1))
@@ -343,6 +330,17 @@ def _draw_between(axes: Axes, lines: Dataset) -> None:
     axes.set_title(f"Convex in the measure, not in the weights (N = {lines.attrs['particles']})")
     axes.set_ylim(0.9 * float(lines.mixtures.min()), 1.25 * float(lines.straight.max()))
     axes.legend(loc="upper left")
+
+
+plot = frames(
+    (10.8, 8.0),
+    (_draw_descents, "particles"),
+    (_draw_excess, "particles"),
+    (_draw_gaps, "minima"),
+    (_draw_between, "between"),
+    rows=2,
+)
+"""Descents, what is left in the end against N, the gap of the minimum, and the way between two ends."""
 
 
 def verdict(data: Panels) -> list[str]:

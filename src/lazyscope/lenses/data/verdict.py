@@ -12,6 +12,7 @@ from lazyscope.checks import FloatArray
 from lazyscope.lenses.data.measuring import COMPARED, Cell, Measured, spread
 from lazyscope.lenses.data.quadratic.part import QuadraticPart
 from lazyscope.lenses.data.regimes import BOOSTED, NAMES
+from lazyscope.lenses.forecast.advice import rounded
 
 _CLEAR, _SURE = 2.0, 3.0  # standard errors
 _WORTH_A_WORD = 0.01
@@ -234,16 +235,6 @@ def _duration(seconds: float) -> str:
 def _alternative(measured: Measured, samples: int, error: float) -> str:
     needed = width_for(measured, samples, error)
     if needed is not None:
-        return f"random features would need width {_rounded(needed):,} for it"
+        return f"random features would need width {rounded(needed, 2):,} for it"
     tried = max((cell.width for cell in measured.at(samples).get("RF", [])), default=0)
     return f"random features do not reach it up to width {tried:,}"
-
-
-def _rounded(width: float) -> int:
-    """Return two digits of a width.
-
-    >>> _rounded(5873.2), _rounded(64)
-    (5900, 64)
-    """
-    size = 10 ** max(0, int(np.floor(np.log10(width))) - 1)
-    return int(round(width / size) * size)

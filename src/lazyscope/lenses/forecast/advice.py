@@ -105,7 +105,7 @@ def advise(known: Forecaster, rows: int, *, widths: bool = True) -> Advice:
 
     `widths=False` says that the width is no question, as for a tangent kernel.
     """
-    more = _rounded(float(rows))
+    more = rounded(float(rows))
     n = np.array([float(rows), float(rows + more)])
     ridge = known.best_ridge(n, np.inf)
     forecast = known.at(n, np.inf, ridge)
@@ -134,13 +134,13 @@ def _enough(known: Forecaster, n: float, wanted: float) -> int | None:
     shares, _ = known.overall(known.at(n, _WIDTHS, ridge))
     short = np.nonzero(shares[0] > wanted)[0]
     first = 0 if short.size == 0 else int(short[-1]) + 1
-    return None if first == len(_WIDTHS) else _rounded(float(_WIDTHS[first]), 2)
+    return None if first == len(_WIDTHS) else rounded(float(_WIDTHS[first]), 2)
 
 
-def _rounded(value: float, digits: int = 1) -> int:
+def rounded(value: float, digits: int = 1) -> int:
     """Return so many digits of a number.
 
-    >>> _rounded(442.0), _rounded(5873.2, 2)
+    >>> rounded(442.0), rounded(5873.2, 2)
     (400, 5900)
     """
     size = 10 ** max(0, int(np.floor(np.log10(value))) + 1 - digits)

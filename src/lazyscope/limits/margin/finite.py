@@ -31,7 +31,7 @@ _DRAWS = 4000
 
 
 def separable_share(
-    problem: LinearLabels, seen: FloatArray, N: int, n: int, draws: int = _DRAWS, seed: int = 0
+    problem: LinearLabels, seen: FloatArray, N: int, n: int, draws: int = _DRAWS
 ) -> tuple[float, float]:
     """Return the probability that n samples are separable with N features, and what it leaves out.
 
@@ -42,7 +42,7 @@ def separable_share(
     >>> bool(0.6 < share < 0.8), bool(left_out < 0.02)
     (True, True)
     """
-    rng = generator(seed, N, n)
+    rng = generator(0, N, n)
     V = _faces(problem, np.resize(np.asarray(seen, dtype=np.float64), draws), n, rng)
     j = n - N + 1
     before, at, beyond, after = ((k <= V).astype(np.float64) for k in (j - 1, j, j + 1, j + 2))

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from lazyscope.checks import FloatArray
 from lazyscope.evidence.statement import Statement, stated
 from lazyscope.experiments.beyond.generalisation.numbers import generalisation
-from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, canvas, dataset, over_draws, wrong_rows
-from lazyscope.experiments.frame.drawing import ticks_at
+from lazyscope.experiments.frame import Draw, Experiment, Preset, Row, answer, dataset, over_draws, wrong_rows
+from lazyscope.experiments.frame.drawing import frames, ticks_at
 from lazyscope.experiments.frame.draws import exponents
+from lazyscope.experiments.frame.types import Axes, Dataset, Panels
 from lazyscope.problems import SparseParity
 from lazyscope.problems.inputs import draw_inputs
 from lazyscope.runs.pictures import BLUE, GREEN, ORANGE, RED, SKY
@@ -29,9 +30,6 @@ from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import Risk
 from lazyscope.training.taylor.signs import norm_24
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _KINDS = {
     "hypercube": ("hypercube", BLUE, "o"),
@@ -180,16 +178,6 @@ def _with_exponent(
     columns[f"{name}_exponent"], columns[f"{name}_exponent_stderr"] = (dims[:-1], slope), (dims[:-1], spread)
 
 
-def plot(data: Panels) -> Figure:
-    """Draw M_op and the bounds against d, and the gap of trained models against n."""
-    with canvas(13.8, 4.7) as figure:
-        left, middle, right = figure.subplots(1, 3)
-        _sizes(left, data["inputs"])
-        _bounds(middle, data["inputs"])
-        _gap(right, data["trained"])
-    return figure
-
-
 def _sizes(axes: Axes, panel: Dataset) -> None:
     d = panel.d.values
     for kind, (label, colour, marker) in _KINDS.items():
@@ -229,6 +217,10 @@ def _gap(axes: Axes, panel: Dataset) -> None:
     ticks_at(axes, n)
     axes.set_title(f"f$^Q$ trained on 2-XOR, d = {panel.attrs['d']}")
     axes.legend()
+
+
+plot = frames((13.8, 4.7), (_sizes, "inputs"), (_bounds, "inputs"), (_gap, "trained"))
+"""M_op and the bounds against d, and the gap of trained models against n."""
 
 
 def verdict(data: Panels) -> list[str]:

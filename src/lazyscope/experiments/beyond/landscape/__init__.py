@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,13 +21,11 @@ from lazyscope.experiments.beyond.landscape.draws import (
     assemble_landscape,
 )
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas, dataset, wrong_rows
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.limits import declared
 from lazyscope.problems import SparseParity
 from lazyscope.runs.pictures import BLUE, GREEN, ORANGE, PURPLE, RED
 from lazyscope.training.taylor.landscape import COROLLARY_3
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 __all__ = ["POINTS", "DescentDraw", "LandscapeDraw", "assemble_landscape"]
 

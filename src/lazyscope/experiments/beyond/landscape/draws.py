@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from lazyscope.checks import FloatArray
 from lazyscope.errors import InvalidParameter
 from lazyscope.experiments.frame import Draw, Row, dataset
 from lazyscope.experiments.frame.draws import attributes, exponents, provenance, table
+from lazyscope.experiments.frame.types import Dataset
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.training.taylor.construction import express, monomials
 from lazyscope.training.taylor.descent import Descent, descend
@@ -25,9 +26,6 @@ from lazyscope.training.taylor.model import TaylorModel
 from lazyscope.training.taylor.risk import Risk
 from lazyscope.training.taylor.signs import norm_24, random_signs
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset
 
 Point = Callable[[FloatArray, np.random.Generator], FloatArray]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +20,11 @@ from lazyscope.experiments.beyond.sample_complexity.numbers import (
 from lazyscope.experiments.frame import Experiment, Preset, Row, answer, canvas
 from lazyscope.experiments.frame.drawing import DASHES, entry
 from lazyscope.experiments.frame.draws import split
+from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 from lazyscope.experiments.frame.verdict import Fault
 from lazyscope.limits import declared
 from lazyscope.problems import RidgeMonomial, SparseParity
 from lazyscope.runs.pictures import BLUE, GREEN, ORANGE, PURPLE, RED, SKY, scale_colour
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Axes, Dataset, Figure, Panels
 
 _LOOKS = {
     "NTK": (GREEN, "^"),

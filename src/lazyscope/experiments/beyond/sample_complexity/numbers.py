@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +25,10 @@ from lazyscope.experiments.beyond.sample_complexity import feature_learners
 from lazyscope.experiments.beyond.sample_complexity.learners import KERNELS, LEARNERS, error
 from lazyscope.experiments.frame import Draw, Row, dataset
 from lazyscope.experiments.frame.draws import attributes, computed, provenance
+from lazyscope.experiments.frame.types import Dataset
 from lazyscope.limits import declared
 from lazyscope.problems import MultiIndex, RidgeMonomial, SparseParity
 from lazyscope.weights import generator
-
-if TYPE_CHECKING:
-    from lazyscope.experiments.frame.types import Dataset
 
 _TESTED = 4000
 _RATIO = sqrt(2.0)
