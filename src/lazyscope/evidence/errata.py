@@ -36,6 +36,7 @@ SADDLE = Erratum(
     "paper Proposition 1", "λ_min(∇²L) < −δ wherever ‖∇L‖ ≤ ε", "there, or near a global minimum, where λ_min ≥ 0"
 )
 CLASSES = Erratum("poster and paper, mixture", "Σ + Δ against Σ − Δ for y = +1", "a sign convention")
+WEIGHTS = Erratum("paper §1 and poster, law of the weights", "w ~ N(0, I)", "w ~ N(0, I/d), as the theorems have it")
 QUADRATIC_MODEL = Erratum(
     "Beyond Linearization §3, quadratic model",
     "f^Q without the ½ of 1/2!",
@@ -43,4 +44,4 @@ QUADRATIC_MODEL = Erratum(
     "§3 prints f^Q without the ½ of 1/2!; §6 has it, and so have we.",
 )
 
-ERRATA = (MIXTURE, TANGENT, GAP, WIDE, SADDLE, ZETA, CLASSES, QUADRATIC_MODEL)
+ERRATA = (MIXTURE, TANGENT, GAP, WIDE, SADDLE, ZETA, CLASSES, WEIGHTS, QUADRATIC_MODEL)

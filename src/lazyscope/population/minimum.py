@@ -26,17 +26,16 @@ def quadratic(problem: QuadraticTarget, regime: Trained, width: int, rng: np.ran
 
 
 def learnt_form(problem: QuadraticTarget, width: int) -> FloatArray:
-    """Return the G of rank N that is nearest to a diagonal B ⪰ 0: its N largest eigenvalues (Eckart & Young).
+    """Return the G of rank N that is nearest to B: its N eigenvalues that are largest in size (Eckart & Young).
 
-    >>> print(learnt_form(QuadraticTarget([0.5, 3.0, 1.0]), 2))
-    [[0. 0. 0.]
-     [0. 3. 0.]
-     [0. 0. 1.]]
+    >>> print(learnt_form(QuadraticTarget([0.5, -3.0, 1.0]), 2))
+    [[ 0.  0.  0.]
+     [ 0. -3.  0.]
+     [ 0.  0.  1.]]
     """
-    d, order = problem.d, np.argsort(problem.B, kind="stable")
-    G = np.zeros((d, d))
-    G[order, order] = np.where(np.arange(d) >= d - width, problem.eigenvalues, 0.0)
-    return G
+    b, U = (problem.B, np.eye(problem.d)) if problem.B.ndim == 1 else np.linalg.eigh(problem.B)
+    kept = np.argsort(-np.abs(b), kind="stable")[:width]
+    return np.asarray((U[:, kept] * b[kept]) @ U[:, kept].T)
 
 
 def mixture(problem: GaussianMixture, regime: Trained, width: int, rng: np.random.Generator) -> dict[str, float]:

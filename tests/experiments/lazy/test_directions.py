@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import lazyscope as ls
+from lazyscope import weights
 from lazyscope.experiments.lazy import directions
 from lazyscope.limits import directions as theory
+from lazyscope.population import minimum, projector, random_features
 
 
 def test_sums_over_directions_are_the_risk_of_exact_to_1e_10(tiny, sizes):
@@ -16,6 +18,24 @@ def test_sums_over_directions_are_the_risk_of_exact_to_1e_10(tiny, sizes):
         risk = ls.exact(target, regime, width=preset.width, draws=preset.draws).risk
         assert np.isclose(one.risk.sel(regime=label).mean(), risk, rtol=0, atol=1e-12)
     assert directions.verdict(tiny("directions").panels)[-1].holds
+
+
+@pytest.mark.parametrize("sign", ["B ⪰ 0", "B of any sign"])
+@pytest.mark.parametrize("N", [3, 10, 25])
+def test_sums_over_the_eigenvectors_of_a_full_B_are_the_risk_of_exact_to_1e_10(sign, N):
+    A = np.random.default_rng(N).standard_normal((20, 20))
+    B = A @ A.T / 20 if sign == "B ⪰ 0" else 0.5 * (A + A.T) + 0.3 * np.eye(20)
+    target, U = ls.QuadraticTarget(B), np.linalg.eigh(B)[1]
+    W = weights.draw(target, ls.NeuralTangent(), N, weights.generator(4, 0, N))
+    forms = {
+        ls.RandomFeatures(): random_features.learnt_form(target, W),
+        ls.NeuralTangent(): (projector.learnt_form(target, ls.NeuralTangent(), W), 0.0),
+        ls.Trained(): (minimum.learnt_form(target, N), 0.0),
+    }
+    for regime, (G, offset) in forms.items():
+        missed = np.sum(((B - G) @ U) ** 2, axis=0)
+        risk = ls.exact(target, regime, width=N, seed=4).risk
+        assert np.isclose((missed.sum() + 0.5 * offset**2) / np.sum(B**2), risk, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("rho", [0.1, 0.5, 1.0, 2.0])

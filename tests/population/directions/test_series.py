@@ -87,3 +87,26 @@ def test_the_arcsine_is_the_series(name):
 def test_a_link_whose_series_ends_too_early_is_refused():
     with pytest.raises(ls.NotConverged, match="more Hermite coefficients"):
         series.values(ls.MultiIndex(D, "relu"), np.eye(1, D) + 1e-3, ls.Activation("relu"))
+
+
+def test_a_link_with_all_coefficients_that_are_known_serves_both_layers():
+    """The link has terms of degree 400, the highest known, of the size of rounding; σ′ asks for two degrees more of σ.
+
+    The second route is a product rule for the whole of two dimensions.
+    """
+    problem = ls.MultiIndex(2, lambda z: np.tanh(1.3 * z) + 0.3 * z**2, direction=np.array([0.6, 0.8]))
+    assert problem.coefficients.size > 399
+    W = np.array([[0.7, -0.2], [0.4, 0.9]])
+    g, w = np.polynomial.hermite_e.hermegauss(90)
+    X = np.stack(np.meshgrid(g, g, indexing="ij"), axis=-1).reshape(-1, 2)
+    root, y = np.sqrt(np.outer(w, w).ravel() / np.sum(w) ** 2), problem.h(X @ problem.u)
+    for regime in (ls.NeuralTangent("softplus"), ls.JointTangent("gelu")):
+        sigma, fields = regime.activation, X @ W.T
+        columns = [np.ones((len(X), 1)), *(sigma.derivative(fields) * X[:, [k]] for k in range(2))]
+        if isinstance(regime, ls.JointTangent):
+            columns.append(sigma(fields))
+        Phi = root[:, None] * np.column_stack(columns)
+        residual = root * y - Phi @ np.linalg.lstsq(Phi, root * y, rcond=1e-13)[0]
+        given = type(regime)(sigma, weights=ls.FixedWeights(W.T))
+        missed = residual @ residual / problem.energy
+        assert ls.exact(problem, given, width=2).risk.item() == pytest.approx(missed, abs=1e-9)

@@ -16,6 +16,7 @@ import numpy as np
 from lazyscope.activations import Activation
 from lazyscope.checks import FloatArray
 from lazyscope.errors import NotConverged
+from lazyscope.numerics.quadrature import MAX_DEGREE
 from lazyscope.problems import MultiIndex
 from lazyscope.problems.links import Powers
 
@@ -37,18 +38,21 @@ def monomials(powers: Powers, cosines: FloatArray) -> FloatArray:
     return values
 
 
-def terms(problem: MultiIndex, cosines: FloatArray) -> tuple[Powers, FloatArray]:
+def terms(problem: MultiIndex, cosines: FloatArray, highest: int = MAX_DEGREE) -> tuple[Powers, FloatArray]:
     """Return the powers and coefficients that count at these cosines, or refuse where more are needed than are known.
 
-    By Cauchy and Schwarz the degrees beyond K sum to at most |ρ|^{K+1}(Σ_{|α|>K} h_α²)^½ E[σ²]^½.
+    None has a degree above `highest`. By Cauchy and Schwarz the degrees beyond K sum to at most
+    |ρ|^{K+1}(Σ_{|α|>K} h_α²)^½ E[σ²]^½.
     """
     energies, degree = problem.energies, problem.powers.sum(axis=1)
     rest = problem.energy - float(energies.sum())
-    if rest <= _CUT * problem.energy:  # a polynomial
-        return problem.powers, problem.coefficients
+    if rest + float(energies[highest + 1 :].sum()) <= _CUT * problem.energy:  # a polynomial, or as good as one
+        kept = degree <= highest
+        return problem.powers[kept], problem.coefficients[kept]
     beyond = np.maximum(rest + np.cumsum(energies[::-1])[::-1] - energies, 0.0) / problem.energy  # Σ_{k>K} of degree k
     largest = float(np.max(np.linalg.norm(cosines, axis=1)))
-    enough = np.flatnonzero(largest ** np.arange(1.0, energies.size + 1.0) * np.sqrt(beyond) <= _CUT)
+    left_out = largest ** np.arange(1.0, energies.size + 1.0) * np.sqrt(beyond)
+    enough = np.flatnonzero(left_out[: highest + 1] <= _CUT)
     if not enough.size:
         raise NotConverged(
             f"A weight at the cosine {largest:.6f} to the directions of the target needs more Hermite coefficients of "
@@ -70,7 +74,7 @@ def values(problem: MultiIndex, W: FloatArray, sigma: Activation) -> FloatArray:
 def gradients(problem: MultiIndex, W: FloatArray, sigma: Activation) -> FloatArray:
     """E[h σ′(w_i·x) x], the gradient of E[h σ(w_i·x)] in w_i: shape (N, d)."""
     s, cosines = _seen(problem, W)
-    powers, h = terms(problem, cosines)
+    powers, h = terms(problem, cosines, MAX_DEGREE - 2)  # c_k of two degrees more are needed
     degree = powers.sum(axis=1)
     c = sigma.hermite_coefficients(s, int(degree.max()) + 2)
     e = np.sqrt(np.arange(1.0, len(c)))[:, None] * c[1:] / s
