@@ -43,6 +43,7 @@ python_maximum_signature_line_length = 150  # beyond it, a parameter on each lin
 autodoc_member_order = "bysource"
 add_module_names = False
 default_role = "py:obj"  # names in docstrings: a link where they are documented, code elsewhere
+napoleon_use_ivar = True  # what a fit leaves behind: a list, no headings
 napoleon_use_rtype = False  # the signature tells it
 napoleon_use_param = False  # "psi1, psi2" are described together, as they are written
 nb_execution_mode = "cache"  # a lesson is executed again when its code has changed
