@@ -15,7 +15,7 @@ import lazyscope
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from making import docstrings, formulas, pages  # noqa: E402
+from making import docstrings, formulas, inventories, pages, references, signatures  # noqa: E402
 
 project = "lazyscope"
 author = "The lazyscope maintainers"
@@ -25,6 +25,7 @@ release = version = lazyscope.__version__
 extensions = [
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.napoleon",
     "sphinxcontrib.bibtex",
     "sphinx_copybutton",
@@ -33,9 +34,17 @@ exclude_patterns = ["_build", "generated", "jupyter_execute", "making"]
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 bibtex_bibfiles = ["../src/lazyscope/evidence/references.bib"]
-autodoc_typehints = "none"
+intersphinx_mapping = inventories.mapping(Path("generated/inventories"))
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_type_aliases = signatures.ALIASES
+python_display_short_literal_types = True
+python_maximum_signature_line_length = 150  # beyond it, a parameter on each line
 autodoc_member_order = "bysource"
 add_module_names = False
+default_role = "py:obj"  # names in docstrings: a link where they are documented, code elsewhere
+napoleon_custom_sections = [("Attributes", "params_style")]  # what a fit leaves behind: a list, no headings
+napoleon_use_rtype = False  # the signature tells it
 napoleon_use_param = False  # "psi1, psi2" are described together, as they are written
 nb_execution_mode = "cache"  # a lesson is executed again when its code has changed
 nb_execution_cache_path = str(HERE / "_build" / ".executed")
@@ -82,6 +91,8 @@ def setup(app: Any) -> dict[str, bool]:
     app.connect("config-inited", lambda app, config: pages.write(app))
     app.connect("autodoc-process-docstring", docstrings.before_napoleon, priority=400)
     app.connect("autodoc-process-docstring", docstrings.after_napoleon, priority=600)
+    app.connect("autodoc-process-signature", signatures.short)
+    app.connect("doctree-read", references.link)
     app.connect("source-read", _without_last_blank_line)
     app.connect("doctree-resolved", _break_keys_at_slashes)
     return {"parallel_read_safe": True}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from making import links, tables
 
-import lazyscope
+import lazyscope.estimators
 from lazyscope import experiments
 
 HERE = Path(__file__).parent
@@ -29,6 +29,25 @@ def test_parameter_lists_name_parameters(name):
     lines = re.findall(r"^\S.*$", listed, re.MULTILINE)
     named = [part.strip(" *:") for line in lines for part in line.split(",")]
     assert set(named) <= set(inspect.signature(value).parameters) if named else True
+
+
+@pytest.mark.parametrize("name", lazyscope.estimators.__all__)
+def test_lists_of_parameters_and_attributes_of_estimators_end_at_a_heading(name):
+    value = getattr(lazyscope.estimators, name)
+    sections = re.split(r"^(\w+)\n-{3,}\n", inspect.getdoc(value), flags=re.MULTILINE)
+    listed = dict(zip(sections[1::2], sections[2::2], strict=True))
+    names = {
+        section: {part.strip() for line in re.findall(r"^\S.*$", listed.get(section, ""), re.MULTILINE)
+                  for part in line.partition(" :")[0].split(",")}
+        for section in ("Parameters", "Attributes")
+    }  # fmt: skip
+    assert names["Parameters"] <= set(inspect.signature(value).parameters)
+    assert all(re.fullmatch(r"\w+_", name) for name in names["Attributes"]), names["Attributes"]
+
+
+def test_every_estimator_stands_on_the_page_of_the_estimators():
+    named = re.findall(r"^\.\. autoclass:: lazyscope\.estimators\.(\w+)$", API["estimators"], re.MULTILINE)
+    assert sorted(named) == sorted(lazyscope.estimators.__all__)
 
 
 def test_the_gallery_has_every_experiment_with_its_command_and_every_picture_with_its_page():

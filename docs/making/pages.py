@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from making import architecture, formulas, lessons, tables
+from making import architecture, formulas, inventories, lessons, tables
 
 HERE = Path(__file__).parent.parent
 VIEWS = ("quadratic", "descent")
@@ -20,6 +20,7 @@ def write(app: Any) -> None:
         _keep(HERE / name, text)
     tables.write_thumbnails(HERE, made / "thumbnails")
     formulas.write_font(made / "static" / "fonts")
+    inventories.write(made / "inventories")
     lessons.write_notebooks(HERE / "lessons", made / "notebooks")
     write_explorers(made / "extra" / "explorer")
 

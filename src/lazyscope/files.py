@@ -51,7 +51,9 @@ def read_array(path: str | os.PathLike[str]) -> FloatArray:
     file = Path(path)
     readers = {".npy": _read_npy, ".csv": _read_csv, ".tsv": _read_csv, ".txt": _read_csv}
     if file.suffix.lower() not in readers:
-        raise unreadable(file, "end in .npy, .csv, .tsv or .txt", file.name, "Save the array with numpy.save.")
+        raise unreadable(
+            file, "end in .npy, .csv, .tsv or .txt", file.name or "a folder", "Save the array with numpy.save."
+        )
     try:
         if not file.is_file():
             got = "a folder" if file.is_dir() else "something that is no file" if file.exists() else "no such file"

@@ -66,6 +66,26 @@ def test_every_command_has_help(command):
     assert "Usage: " in run(*command, "--help").stdout
 
 
+def test_help_offers_infinite_sizes_to_theorems_alone_and_points_at_nothing_that_is_not_there():
+    assert " inf," in run("limit", "harmonic", "--help").stdout
+    said = " ".join(run("simulate", "linear", "--help").stdout.split())
+    assert " inf," not in said and "likewise" not in said and "λ: a number, start:stop:count," in said
+
+
+@pytest.mark.parametrize(
+    ("samples", "shown"), [("50", "; n = 50"), ("1000", "; n = 1,000"), ("inf", "; n = ∞"), ("9,50", "")]
+)
+def test_a_single_number_of_samples_stands_above_the_table(samples, shown):
+    printed = run("limit", "spectral", "--samples", samples, "--width", "10").stdout.splitlines()
+    assert printed[0].endswith("; RF, σ = square" + shown)
+    assert (" n " in printed[1]) == (not shown)
+
+
+def test_a_table_of_an_enormous_width_keeps_its_columns():
+    line = run("limit", "quadratic", "--d", "450", "--rho", "1e300").stdout.splitlines()[3]
+    assert line.split() == ["1e+300", "4.5e+302", "0.51119", "0.00000", "0.00000"]
+
+
 def test_version():
     assert ls.__version__ in run("--version").stdout
 

@@ -33,6 +33,7 @@ from .conftest import refused, run
         (("limit", "quadratic", "--d", "0"), "whole number"),
         (("limit", "quadratic", "--d", "1" + "0" * 15), "GB"),
         (("limit", "quadratic", "--B", "missing.npy"), "no such file"),
+        (("limit", "quadratic", "--B", "."), "Got a folder"),
         (("limit", "quadratic", "--B", "missing.npy", "--d", "5"), "--B"),
         (("limit", "mixture", "--d", "4"), "least 5"),
         (("limit", "mixture", "--delta", "missing.npy", "--target-seed", "0"), "--delta"),

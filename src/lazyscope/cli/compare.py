@@ -96,7 +96,7 @@ def _in_two(problem: Problem, makers: Any) -> dict[str, Any]:
             side_by_side.check_two(problem, maker())
             kept[word] = maker
         except NoTheorem as error:
-            click.echo(f"lazyscope: note: {word} is left out. {error}", err=True)
+            click.echo(" ".join(f"lazyscope: note: {word} is left out. {error}".split()), err=True)
     return kept or dict(makers)
 
 

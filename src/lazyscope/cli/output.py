@@ -151,7 +151,10 @@ def show_points(result: xr.Dataset) -> None:
         where = (row[name] if name == "regime" else size(row[name]) for name in places)
         grid.add_row(*where, *numbers)
     at = result.attrs
-    out.print(f"{at['problem']}; {at['regime']}", soft_wrap=True)
+    samples = json.loads(at["arguments"]).get("samples")
+    alone = isinstance(samples, (int, float, str)) and not {"samples", "psi2", "regime"} & {*places}
+    n = f"; n = {float(samples):,.0f}".replace("inf", "∞") if alone else ""  # a single number is no column
+    out.print(f"{at['problem']}; {at['regime']}{n}", soft_wrap=True)
     out.print(grid)
     out.print(f"{at['theorem']} [{at['citations'].replace(',', ', ')}]", soft_wrap=True)
     if "erratum" in at:

@@ -65,14 +65,14 @@ def with_error(value: float, stderr: float | None, digits: int) -> str:
 def size(value: float | None) -> str:
     """Return a width or a ratio as a table shows it.
 
-    >>> size(450), size(0.05), size(float("inf")), size(None)
-    ('450', '0.05', '∞', '')
+    >>> size(450), size(0.05), size(float("inf")), size(None), size(45 * 10**299)
+    ('450', '0.05', '∞', '', '4.5e+300')
     """
     if value is None:
         return ""
     if value == float("inf"):
         return "∞"
-    return str(value) if isinstance(value, int) else f"{value:.5g}"
+    return str(value) if isinstance(value, int) and value < 10**12 else f"{value:.5g}"
 
 
 def _announce(say: Callable[[str], None]) -> None:

@@ -80,7 +80,7 @@ def _run(question: Question, options: dict[str, Any]) -> None:
     with progress_bar():
         results = [_best_ridge(runs[0])] if _optimal(options) else _compute(asked, draws, named, left_out)
     for word, error in left_out.items():  # only after all checks: a refusal prints one line alone
-        click.echo(f"lazyscope: note: {word} is left out. {error}", err=True)
+        click.echo(" ".join(f"lazyscope: note: {word} is left out. {error}".split()), err=True)
     if columns and isinstance(problem, SizedProblem):
         name = "rho" if verb == "limit" else "width"
         grid = declared.axis(owner, question.kind, name, options[name], problem.d)

@@ -40,6 +40,8 @@ class RandomFeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Neuron
     layer_ : FirstLayer
         W (N, d), b (N,) and σ.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.pipeline import make_pipeline

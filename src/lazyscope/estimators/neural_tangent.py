@@ -166,6 +166,8 @@ class NeuralTangentRegressor(TargetsMixin, _NeuralTangent):
     layer_, solver_, n_iter_ :
         The random neurons, the route that was taken, and its steps.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = NeuralTangentRegressor(100, random_state=0).fit(X[:300], y[:300])

@@ -53,10 +53,14 @@ class RandomFeaturesRegressor(TargetsMixin, SecondLayer):
     layer_ : FirstLayer
         The random neurons.
 
+    Notes
+    -----
     `sample_weight` counts how often a sample was seen. `partial_fit` adds samples to the normal equations: the result
     is that of one `fit` on all of them (weights and `scale="auto"` come from the first call). `fit` keeps no normal
     equations, so that `partial_fit` after it begins anew.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = RandomFeaturesRegressor(300, random_state=0).fit(X[:300], y[:300])

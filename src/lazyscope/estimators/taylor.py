@@ -264,6 +264,8 @@ class TaylorNetRegressor(TargetsMixin, _TaylorNet):
     loss_, loss_curve_, n_iter_ :
         The loss at the end (of noisy SGD, the mean over the last tenth of the steps), that of each step, their number.
 
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((400, 4))
     >>> y = X[:, 0] * X[:, 1]

@@ -65,8 +65,12 @@ class TwoLayerRegressor(TargetsMixin, BothLayers):
     weight_decay_ : float
         The weight decay that was used.
 
+    Notes
+    -----
     `sample_weight` multiplies losses. `partial_fit` makes one epoch on what it is given.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = TwoLayerRegressor(50, schedule="cosine", max_iter=60, random_state=0).fit(X[:300], y[:300])

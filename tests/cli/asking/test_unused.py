@@ -26,6 +26,11 @@ IGNORED = [
     ("limit multi-index --rho 0.5 --samples nonsense", "--samples", "RF, NT, which take --rho"),
     ("limit multi-index --rho 0.5 --ridge 3", "--ridge", "or add --method ridge"),
     ("simulate multi-index --d 8 --width 2 --samples 40 --ridge 3", "--ridge", "or add --method ridge"),
+    (
+        "limit multi-index --d 8 --times 1",
+        "--times",
+        "RF, NT, which take --rho, instead. Leave it out, or ask for --regime nn",
+    ),
     ("exact mixture --d 20 --regime bayes --width 1", "--width", "Bayes, which takes no size"),
     ("exact mixture --d 20 --regime bayes --activation tanh", "--activation", "Leave it out"),
     ("flow quadratic --d 4 --width 2 --batch 10", "--batch", "or add --step-size"),

@@ -201,7 +201,8 @@ def _size(question: Question, name: str) -> click.Option:
     if name == "width":
         few = [claim.sizes["width"] for claim in question.claims if "times" in claim.arguments]
         usual = f"{few[0]:g}" if few else usual
-        return click.Option(["--width"], help=f"N: {grammar.GRAMMAR}. By default {usual}.")
+        numbers = grammar.GRAMMAR if question.verb == "limit" else grammar.FINITE
+        return click.Option(["--width"], help=f"N: {numbers}. By default {usual}.")
     if name == "samples" and question.verb == "limit":
         return click.Option(["--samples"], help=f"n: {grammar.GRAMMAR}. By default {usual}.")
     if name == "samples":
@@ -213,11 +214,12 @@ def _size(question: Question, name: str) -> click.Option:
         return click.Option(["--samples"], type=int, help=f"n: by default {text}.")
     if name == "d":
         return click.Option(["--d"], type=int, default=int(usual), show_default=True, help="Dimension.")
-    texts = {"psi1": f"N/d: {grammar.GRAMMAR}.", "psi2": "n/d: likewise.", "ridge": "λ: likewise, or 0."}
+    texts = {"psi1": f"N/d: {grammar.GRAMMAR}.", "psi2": "n/d: likewise."}
     texts |= {"times": f"steps/d: {grammar.GRAMMAR}.", "step_size": "η of SGD: likewise; 0 is the limit η → 0."}
     text = texts.get(name, f"{grammar.GRAMMAR}.")
-    if name == "ridge" and question.verb == "limit":
-        text = "λ: likewise, or 0, or optimal."
+    if name == "ridge":
+        limit = question.verb == "limit"
+        text = "λ: likewise, or 0, or optimal." if limit else f"λ: {grammar.FINITE}; 0 is the limit λ → 0."
     return click.Option([flag(name), name], default=usual or None, show_default=bool(usual), help=text)
 
 

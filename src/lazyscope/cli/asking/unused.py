@@ -52,7 +52,11 @@ def check(question: Question, runs: Iterable[Run]) -> None:
         here = [claim for claim in question.claims if any(isinstance(run.regime, claim.regime) for run in runs)]
         methods = sorted({claim.method for claim in here if claim.method and name in _taken(claim)})
         known = name == "method" or {run.method for run in runs} & {*methods}
-        return f", or add --method {' or '.join(methods)}" if methods and not known else ""
+        if methods and not known:
+            return f", or add --method {' or '.join(methods)}"
+        others = {claim.regime for claim in question.claims if claim not in here and name in _taken(claim)}
+        words = [word for word, regime in question.regimes.items() if regime in others]
+        return f", or ask for --regime {' or '.join(words)}" if words and not methods else ""
 
     optional = [*question.arguments, *question.regime_options, *question.protocol_options, "method"]
     refuse(question.owner, takes, optional, got, elsewhere)
