@@ -47,6 +47,7 @@ from lazyscope.explorer.views.calls import Plan
 from lazyscope.explorer.views.controls import State
 from lazyscope.explorer.views.lazy import LEVELS
 from lazyscope.lenses.data.table import EXAMPLES
+from lazyscope.numerics.blas import hold_threads
 
 T = TypeVar("T")
 
@@ -84,6 +85,7 @@ def create_app(bounds: Bounds | None = None, hosts: tuple[str, ...] | None = LOO
         await run_sync(reader.close)
         await app.state.jobs.close()
         SHELF.close()
+        hold_threads(None)
 
     app = FastAPI(
         title="lazyscope explorer",
@@ -134,6 +136,7 @@ class Answers:
 
 def answered(view: View, state: State) -> bytes:
     """Compute the lines of a state and write them as JSON."""
+    hold_threads(None if view.long else 1)  # what takes long has large matrices
     return json.dumps(view.lines(state), allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -169,7 +172,11 @@ async def _in_thread(request: Request, view: View, function: Callable[..., T], *
     """Call a function in one of the threads of a view, of which there are few, once all is imported."""
     here = request.app.state
     await asyncio.shield(here.loading)  # a client that leaves must not end what all wait for
-    return await run_sync(function, *arguments, limiter=here.patient if view.long else here.limiter)
+    await request.body()  # the end of a request is told after its body
+    async with here.patient if view.long else here.limiter:
+        if await request.is_disconnected():  # a slider went on: nobody waits for this state any more
+            raise HTTPException(499, "The client has left.")
+        return await run_sync(function, *arguments)
 
 
 async def _dots(request: Request, view: View, state: State, fidelity: Drawn) -> DotsAnswer:
