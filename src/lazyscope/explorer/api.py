@@ -125,7 +125,7 @@ class Answers:
         """Return the answer to a state, computed in a thread unless it is known."""
         body = self._kept.get(state)
         if body is None:
-            body = await _in_thread(request, view, answered, view, state)
+            body = await in_thread(request, view, answered, view, state)
             self._kept[state] = body
             if len(self._kept) > _REMEMBERED:
                 self._kept.popitem(last=False)
@@ -168,7 +168,7 @@ def _add_view(app: FastAPI, view: View) -> None:
         )(endpoint)
 
 
-async def _in_thread(request: Request, view: View, function: Callable[..., T], *arguments: Any) -> T:
+async def in_thread(request: Request, view: View, function: Callable[..., T], *arguments: Any) -> T:
     """Call a function in one of the threads of a view, of which there are few, once all is imported."""
     here = request.app.state
     await asyncio.shield(here.loading)  # a client that leaves must not end what all wait for
@@ -208,7 +208,7 @@ async def _gone(request: Request, then: Callable[[], Any]) -> None:
 async def _planned(request: Request, view: View, state: State, fidelities: list[Drawn]) -> list[Plan]:
     """Return what would be computed: refuses at once what a worker would refuse later."""
     drawn = [name for name in fidelities if name in view.fidelities]
-    return [await _in_thread(request, view, view.plan, state, name) for name in drawn]
+    return [await in_thread(request, view, view.plan, state, name) for name in drawn]
 
 
 def _order(view: View, state: State, fidelities: list[Drawn]) -> dict[str, Any]:
