@@ -98,9 +98,9 @@ async function show(found, changed) {
   }
   if (answer.kept && !answer.lines.length && !dots.list.length && !dots.running) dots.take(answer.kept);
   showHeat(answer);
+  read();
   await draw(answer, dots.list);
   requestAnimationFrame(() => setTimeout(() => latencies.push(performance.now() - changed)));
-  read();
   if (first) {
     describe();
     prefetch();

@@ -73,9 +73,11 @@ function bandTraces(answer) {
   }));
 }
 
-/** Where a picture has no lines, its axes are drawn all the same: Plotly leaves out those that nothing stands on. */
-const frameTraces = (answer) =>
-  answer.lines.length ? [] : answer.panels.map((_, i) => ({ x: [null], y: [null], yaxis: axisName(i), mode: "markers", showlegend: false, hoverinfo: "skip" }));
+/** Where a panel has no lines, its axes are drawn all the same: Plotly leaves out those that nothing stands on. */
+function frameTraces(answer) {
+  const bare = answer.panels.map((_, i) => i).filter((i) => !answer.lines.some((line) => line.panel === i));
+  return bare.map((i) => ({ x: [null], y: [null], yaxis: axisName(i), mode: "markers", showlegend: false, hoverinfo: "skip" }));
+}
 
 const markLine = (mark) => ({ x: [mark.x, mark.x], y: [0, 1] });
 
