@@ -224,12 +224,15 @@ def test_time_can_be_moved_and_played_without_asking_the_server(page):
     asked = len([url for url in page.requests if "/api/limit/training" in url])
     caption = tab.inner_text("#heat caption")
     page.until(lambda: f"At {caption[caption.index('t = ') :]}:" in tab.inner_text("#reading"))
-    assert "at t = 1" in caption and tab.locator("#heat tbody td").count() == 4
+    assert "at t = 0.99" in caption and tab.locator("#heat tbody td").count() == 4
     first = tab.inner_text("#heat tbody")
     tab.focus("#c-time")
     tab.keyboard.press("ArrowRight")
     page.drawn()
-    assert tab.inner_text("#heat caption") != caption and "time=1.04" in page.query()
+    assert "time=1.04" in page.query()
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("ArrowRight")
+    page.until(lambda: "at t = 1.13" in tab.inner_text("#heat caption"))  # the moments that are known are 15 % apart
     tab.click("#play")
     assert tab.inner_text("#play") == "Pause"
     page.until(lambda: float(tab.get_by_label("Time t, as a number").input_value()) > 100.0)
