@@ -1,17 +1,24 @@
 """The API: its answers have their documented shape, are the library's numbers, and say how to compute them again."""
 
+import asyncio
 import json
 import shlex
+from types import SimpleNamespace
 
+import anyio
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 import lazyscope as ls
 from lazyscope.cli import main
+from lazyscope.explorer.api import answered, in_thread
 from lazyscope.explorer.guard import LARGEST_BODY, LONGEST_QUERY
 from lazyscope.explorer.schemas import Answer, DotsAnswer, ViewList
 from lazyscope.explorer.views import VIEWS
+from lazyscope.numerics.blas import hold_threads, threads
 
 from .conftest import STATES
 
@@ -236,3 +243,34 @@ def test_exact_dots_are_those_of_the_library(client):
         assert dots.claim.key == expected.attrs["claim"]
     assert {dots.name for dots in answer.dots} == {"RF", "NT", "NN"}
     assert shlex.split(answer.command)[:3] == ["lazyscope", "exact", "mixture"]
+
+
+def test_a_state_that_nobody_waits_for_is_not_computed():
+    """A slider in motion leaves requests behind, which would be computed before the one that it waits for."""
+    computed = []
+
+    async def ask(leaves):
+        words = ["http.request", *(["http.disconnect"] if leaves else [])]
+
+        async def receive():
+            return {"type": words.pop(0)} if words else await asyncio.Future()
+
+        loading = asyncio.get_running_loop().create_future()
+        loading.set_result(None)
+        state = SimpleNamespace(loading=loading, limiter=anyio.CapacityLimiter(1))
+        request = Request({"type": "http", "app": SimpleNamespace(state=state)}, receive)
+        await in_thread(request, VIEWS["beyond"], computed.append, leaves)
+
+    asyncio.run(ask(False))
+    with pytest.raises(HTTPException):
+        asyncio.run(ask(True))
+    assert computed == [False]
+
+
+def test_lines_are_computed_on_one_thread():
+    try:
+        hold_threads(2)
+        answered(VIEWS["beyond"], VIEWS["beyond"].state())
+        assert threads() == 1
+    finally:
+        hold_threads(None)

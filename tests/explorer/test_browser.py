@@ -286,6 +286,8 @@ def test_a_picture_without_lines_has_its_own_axes(page):
     page.drawn()
     page.until(lambda: page.tab.locator("#chart .xtitle").all_text_contents() == ["n, number of samples"])
     assert page.tab.locator("#chart .xtick").count() > 1
+    page.open("#degrees?e1=0&e2=0")  # nothing to learn: the lower panel is there, and is empty
+    page.until(lambda: page.tab.locator("#chart .y2tick").count() > 1)
 
 
 def test_choices_are_not_cut_off_and_numbers_tell_their_bounds(page):

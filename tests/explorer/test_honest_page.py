@@ -89,6 +89,48 @@ def test_an_emptied_number_stays_what_it_was(page):
     tab.keyboard.press("Tab")
     page.drawn()
     assert tab.get_by_text("is the least here.").is_visible()
+    tab.get_by_label("Weights Γ, isotropic to optimal, as a number").focus()
+    tab.keyboard.press("ArrowUp")  # by a step of its slider, not by 1
+    page.until(lambda: re.search("gamma=0[.]0", page.query()))
+
+
+def test_keys_leave_the_ends_of_logarithmic_sliders(page):
+    """A step of 5 % is less than one for a small whole number, and nothing for zero."""
+    page.open("#degrees?width=2&ridge=0")
+    tab = page.tab
+    for control, values in {"width": (3, 2, 1), "ridge": (1e-6, 0)}.items():
+        tab.focus(f"#c-{control}")
+        for i, value in enumerate(values):
+            tab.keyboard.press("ArrowRight" if i == 0 else "ArrowLeft")
+            page.drawn()
+            (found,) = re.findall(f"&{control}=([^&]*)", page.query())
+            assert float(found) == value
+
+
+WATCH = """() => {
+  window.read = [];
+  const labels = () => document.querySelectorAll('#chart .hoverlayer text').length;
+  new MutationObserver(() => read.push([document.getElementById('reading').textContent, labels()]))
+    .observe(document.documentElement, { attributes: true, attributeFilter: ['data-drawn'] });
+}"""
+
+
+def test_words_and_labels_go_with_the_line(page):
+    """At the moment of a new line no number of the old one stands: neither in the reading nor beside the pointer."""
+    page.open("#quadratic?rho_max=2")
+    tab = page.tab
+    tab.mouse.move(400, 400)
+    tab.mouse.move(405, 405)
+    page.until(lambda: tab.locator("#chart .hoverlayer text").count() > 0)
+    before = tab.inner_text("#reading")
+    tab.evaluate(WATCH)
+    tab.evaluate("document.getElementById('c-gamma').focus()")
+    tab.keyboard.press("End")
+    page.drawn()
+    page.until(lambda: tab.get_attribute("#reading", "aria-live") == "polite")
+    assert tab.evaluate("read").pop() == [tab.inner_text("#reading"), 0]
+    assert tab.inner_text("#reading") != before
+    tab.mouse.move(0, 0)
 
 
 LINKS = [
@@ -154,6 +196,7 @@ def test_large_fits_and_is_kept(page, browser, server):
     other.tab.reload()
     other.drawn()
     assert other.tab.get_attribute("html", "data-size") == "large"
+    assert other.tab.evaluate("document.getElementById('chart').data[0].line.width") > 3.0  # of lines, too
     for view in VIEWS:
         other.open(f"#{view}")
         other.until(lambda: other.tab.locator("#chart .xtitle").bounding_box())
@@ -180,12 +223,16 @@ def test_time_can_be_moved_and_played_without_asking_the_server(page):
     tab = page.tab
     asked = len([url for url in page.requests if "/api/limit/training" in url])
     caption = tab.inner_text("#heat caption")
-    assert "at t = 1" in caption and tab.locator("#heat tbody td").count() == 4
+    page.until(lambda: f"At {caption[caption.index('t = ') :]}:" in tab.inner_text("#reading"))
+    assert "at t = 0.99" in caption and tab.locator("#heat tbody td").count() == 4
     first = tab.inner_text("#heat tbody")
     tab.focus("#c-time")
     tab.keyboard.press("ArrowRight")
     page.drawn()
-    assert tab.inner_text("#heat caption") != caption and "time=1.04" in page.query()
+    assert "time=1.04" in page.query()
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("ArrowRight")
+    page.until(lambda: "at t = 1.13" in tab.inner_text("#heat caption"))  # the moments that are known are 15 % apart
     tab.click("#play")
     assert tab.inner_text("#play") == "Pause"
     page.until(lambda: float(tab.get_by_label("Time t, as a number").input_value()) > 100.0)
@@ -197,6 +244,12 @@ def test_time_can_be_moved_and_played_without_asking_the_server(page):
     page.until(lambda: tab.inner_text("#play") == "Pause")
     tab.click("#play")
     assert tab.inner_text("#play") == "Play"
+    tab.evaluate(
+        """() => { const real = Plotly.toImage, slider = document.getElementById('c-time');
+        Plotly.toImage = (chart, size) => ((window.taken = chart.data.at(-1).x[0]), real(chart, size));
+        slider.value = 0; slider.dispatchEvent(new Event('input')); document.getElementById('png').click(); }"""
+    )
+    page.until(lambda: tab.evaluate("window.taken") == 1.0)  # the picture is of the moment on the screen
     page.open("#training?target=committee&time=150")
     assert "at t = 150" in tab.inner_text("#heat caption")
 

@@ -47,6 +47,7 @@ from lazyscope.explorer.views.calls import Plan
 from lazyscope.explorer.views.controls import State
 from lazyscope.explorer.views.lazy import LEVELS
 from lazyscope.lenses.data.table import EXAMPLES
+from lazyscope.numerics.blas import hold_threads
 
 T = TypeVar("T")
 
@@ -84,6 +85,7 @@ def create_app(bounds: Bounds | None = None, hosts: tuple[str, ...] | None = LOO
         await run_sync(reader.close)
         await app.state.jobs.close()
         SHELF.close()
+        hold_threads(None)
 
     app = FastAPI(
         title="lazyscope explorer",
@@ -123,7 +125,7 @@ class Answers:
         """Return the answer to a state, computed in a thread unless it is known."""
         body = self._kept.get(state)
         if body is None:
-            body = await _in_thread(request, view, answered, view, state)
+            body = await in_thread(request, view, answered, view, state)
             self._kept[state] = body
             if len(self._kept) > _REMEMBERED:
                 self._kept.popitem(last=False)
@@ -134,6 +136,7 @@ class Answers:
 
 def answered(view: View, state: State) -> bytes:
     """Compute the lines of a state and write them as JSON."""
+    hold_threads(None if view.long else 1)  # what takes long has large matrices
     return json.dumps(view.lines(state), allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -165,11 +168,15 @@ def _add_view(app: FastAPI, view: View) -> None:
         )(endpoint)
 
 
-async def _in_thread(request: Request, view: View, function: Callable[..., T], *arguments: Any) -> T:
+async def in_thread(request: Request, view: View, function: Callable[..., T], *arguments: Any) -> T:
     """Call a function in one of the threads of a view, of which there are few, once all is imported."""
     here = request.app.state
     await asyncio.shield(here.loading)  # a client that leaves must not end what all wait for
-    return await run_sync(function, *arguments, limiter=here.patient if view.long else here.limiter)
+    await request.body()  # the end of a request is told after its body
+    async with here.patient if view.long else here.limiter:
+        if await request.is_disconnected():  # a slider went on: nobody waits for this state any more
+            raise HTTPException(499, "The client has left.")
+        return await run_sync(function, *arguments)
 
 
 async def _dots(request: Request, view: View, state: State, fidelity: Drawn) -> DotsAnswer:
@@ -201,7 +208,7 @@ async def _gone(request: Request, then: Callable[[], Any]) -> None:
 async def _planned(request: Request, view: View, state: State, fidelities: list[Drawn]) -> list[Plan]:
     """Return what would be computed: refuses at once what a worker would refuse later."""
     drawn = [name for name in fidelities if name in view.fidelities]
-    return [await _in_thread(request, view, view.plan, state, name) for name in drawn]
+    return [await in_thread(request, view, view.plan, state, name) for name in drawn]
 
 
 def _order(view: View, state: State, fidelities: list[Drawn]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import socket
+import sys
 import tempfile
 import webbrowser
 from collections.abc import Callable
@@ -18,6 +19,9 @@ from lazyscope.explorer.memory import give_back
 
 PORT = 8765
 _OWNER = "lazyscope explore"
+_TURN = (
+    5e-4  # seconds until a thread that computes lets the one that answers go on; Python's own 5 ms delay each answer
+)
 
 
 def bind(host: str, port: int | None) -> socket.socket:
@@ -91,6 +95,7 @@ def serve(host: str, port: int | None, *, browser: bool, say: Callable[[str], No
     try:
         keep_compiled_code(Path(lazyscope.__file__).parent, Path.home(), say)
         give_back()
+        sys.setswitchinterval(_TURN)
         import uvicorn
 
         from lazyscope.explorer.api import create_app

@@ -30,6 +30,21 @@ def threads_for(multiplications: int) -> AbstractContextManager[object]:
     return cast("AbstractContextManager[object]", _pools().limit(limits=1, user_api="blas"))
 
 
+def hold_threads(most: int | None) -> None:
+    """Keep all products of this process on so many threads from now on; None: on as many as at the first call.
+
+    A line of the explorer is made of products of some hundred rows: where a browser keeps a core busy, a second thread
+    is waited for at each of them, and the line takes ten times as long.
+
+    >>> hold_threads(1)
+    >>> threads()
+    1
+    >>> hold_threads(None)
+    """
+    usual = _usual_threads()
+    _pools().limit(limits=usual if most is None else most, user_api="blas")
+
+
 def threads() -> int:
     """Return on how many threads a large product runs.
 
@@ -38,6 +53,11 @@ def threads() -> int:
     1
     """
     return max((pool.num_threads for pool in _pools().lib_controllers if pool.user_api == "blas"), default=1)
+
+
+@cache
+def _usual_threads() -> int:
+    return threads()
 
 
 @cache

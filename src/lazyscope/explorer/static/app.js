@@ -79,8 +79,7 @@ function moveInTime() {
   answer = atMoment(answer, state.values);
   showHeat(answer);
   draw(answer, dots.list);
-  byId("reading").setAttribute("aria-live", state.playing ? "off" : "polite"); // nobody listens to a film
-  byId("reading").textContent = reading(answer, dots.list);
+  read();
   const root = document.documentElement.dataset;
   root.wanted = address();
   if (flying.size === 0) root.drawn = root.wanted;
@@ -99,12 +98,19 @@ async function show(found, changed) {
   }
   if (answer.kept && !answer.lines.length && !dots.list.length && !dots.running) dots.take(answer.kept);
   showHeat(answer);
+  read();
   await draw(answer, dots.list);
   requestAnimationFrame(() => setTimeout(() => latencies.push(performance.now() - changed)));
   if (first) {
     describe();
     prefetch();
   } else later();
+}
+
+/** What the picture says in words goes with its lines; it is read aloud when they rest. */
+function read() {
+  byId("reading").setAttribute("aria-live", "off"); // nobody listens to a film
+  byId("reading").textContent = reading(answer, dots.list);
 }
 
 /** When the page has nothing else to do, ask for the other views: the first answer of some takes seconds. */
@@ -116,11 +122,12 @@ const prefetch = calm(1500, async () => {
   }
 });
 
-/** Everything but the picture can wait until the slider rests. */
-const later = calm(120, describe);
+/** What stands below the picture follows when the slider rests, or a quarter of a second behind one that does not. */
+const later = calm(120, describe, 250);
 
 function describe() {
   if (!answer) return;
+  if (!state.playing) byId("reading").setAttribute("aria-live", "polite");
   byId("reading").textContent = reading(answer, dots.list);
   const notes = [...linkNotes, ...answer.notes, ...dots.notes];
   byId("notes").replaceChildren(...notes.map((note) => element("li", { className: note.about === "Advice" ? "advice" : "" }, element("strong", {}, `${note.about}: `), note.message)));
@@ -274,7 +281,7 @@ async function start() {
     remember();
   });
   byId("link").addEventListener("click", copyLink);
-  byId("png").addEventListener("click", () => png(answer));
+  byId("png").addEventListener("click", () => answer && png(answer));
   byId("csv").addEventListener("click", () => csv(answer, dots.list, dots.again));
   byId("py").addEventListener("click", () => python(answer, dots.again));
   byId("table").addEventListener("toggle", fillTable);

@@ -15,6 +15,11 @@ function colour(name) {
   return colours.get(name);
 }
 
+const rootSize = () => parseFloat(getComputedStyle(document.documentElement).fontSize);
+
+/** A width in pixels, larger where letters are: a lecture hall is to see lines, too. */
+const thick = (pixels) => pixels * Math.max(1, rootSize() / 16);
+
 const axisName = (panel) => (panel === 0 ? "y" : `y${panel + 1}`);
 
 /** Whether a colour stands for the same thing in a panel above, where the legend names it. */
@@ -28,7 +33,7 @@ function lineTraces(answer) {
     name: line.name,
     yaxis: axisName(line.panel),
     mode: "lines",
-    line: { color: colour(line.role), dash: DASH[line.dash], width: line.dash === "solid" ? 3 : 2 },
+    line: { color: colour(line.role), dash: DASH[line.dash], width: thick(line.dash === "solid" ? 3 : 2) },
     hovertemplate: "%{y:.4~g}",
   }));
 }
@@ -41,7 +46,7 @@ function markTraces(answer) {
     xaxis: "x9",
     yaxis: "y9",
     mode: "lines",
-    line: { color: colour("soft"), dash: ["dot", "dash", "longdashdot"][i % 3], width: 1.5 },
+    line: { color: colour("soft"), dash: ["dot", "dash", "longdashdot"][i % 3], width: thick(1.5) },
     hoverinfo: "skip",
   }));
 }
@@ -68,9 +73,11 @@ function bandTraces(answer) {
   }));
 }
 
-/** Where a picture has no lines, its axes are drawn all the same: Plotly leaves out those that nothing stands on. */
-const frameTraces = (answer) =>
-  answer.lines.length ? [] : answer.panels.map((_, i) => ({ x: [null], y: [null], yaxis: axisName(i), mode: "markers", showlegend: false, hoverinfo: "skip" }));
+/** Where a panel has no lines, its axes are drawn all the same: Plotly leaves out those that nothing stands on. */
+function frameTraces(answer) {
+  const bare = answer.panels.map((_, i) => i).filter((i) => !answer.lines.some((line) => line.panel === i));
+  return bare.map((i) => ({ x: [null], y: [null], yaxis: axisName(i), mode: "markers", showlegend: false, hoverinfo: "skip" }));
+}
 
 const markLine = (mark) => ({ x: [mark.x, mark.x], y: [0, 1] });
 
@@ -108,19 +115,19 @@ function dotTrace(one) {
     yaxis: axisName(one.panel),
     mode: "markers",
     marker: marker(one.fidelity, colour(one.role)),
-    error_y: { type: "data", array: [], color: colour(one.role), thickness: 1.2, width: 3 },
+    error_y: { type: "data", array: [], color: colour(one.role), thickness: thick(1.2), width: thick(3) },
     hovertemplate: "%{y:.4~g}",
   };
 }
 
 function marker(kind, color) {
-  const size = 0.55 * parseFloat(getComputedStyle(document.documentElement).fontSize);
-  const line = kind === "exact" ? { color, width: 2 } : { color: colour("paper"), width: 1 };
+  const size = 0.55 * rootSize();
+  const line = kind === "exact" ? { color, width: thick(2) } : { color: colour("paper"), width: 1 };
   return { symbol: SYMBOL[kind], size: kind === "exact" ? 1.3 * size : size, color, line };
 }
 
 function layoutOf(answer) {
-  const root = parseFloat(getComputedStyle(document.documentElement).fontSize);
+  const root = rootSize();
   const narrow = window.innerWidth < 600;
   const font = { family: getComputedStyle(document.body).fontFamily, size: 0.85 * root, color: colour("ink") };
   const layout = {
@@ -155,7 +162,7 @@ function layoutOf(answer) {
 }
 
 /** How many labels fit along an axis of the chart, in units of the font: wide for numbers in a row, low for a column. */
-const room = (pixels, ems) => Math.max(2, Math.floor(pixels / (ems * parseFloat(getComputedStyle(document.documentElement).fontSize))));
+const room = (pixels, ems) => Math.max(2, Math.floor(pixels / (ems * rootSize())));
 
 /** The smallest and the largest of some numbers, those that are there. */
 function spanOf(values) {
@@ -196,21 +203,36 @@ function axis(one, span, most) {
 }
 
 let frame = ""; // what the axes, the legend and the marks on the screen were drawn for
+let ranges = []; // of its panels
 let latest = null;
 
 /** Draw an answer with its dots; resolves when it is in the document. */
 export function draw(answer, dots) {
   latest = { answer, dots };
+  if (byId("chart")._fullLayout) Plotly.Fx.unhover(byId("chart")); // a label beside the pointer has numbers of before
   const names = [...answer.lines, ...answer.marks].map((one) => [one.name ?? one.label, one.panel, one.dash]);
-  const wanted = JSON.stringify([answer.x, answer.panels, names]);
-  if (wanted === frame && dots.length === 0 && move(answer)) return void settle();
+  const panels = answer.panels.map(({ range, ...panel }) => panel); // its end may wait while the lines are inside
+  const wanted = JSON.stringify([answer.x, panels, names]);
+  if (wanted === frame && dots.length === 0 && !outgrown(answer) && move(answer)) return void settle();
   frame = dots.length === 0 ? wanted : "";
   return redraw();
 }
 
-function redraw() {
+/** Whether a line has points that its panel shall show and that are beyond the range which was drawn last. */
+function outgrown(answer) {
+  const inside = (y, [low, high]) => y >= low && y <= high;
+  return answer.lines.some((line) => {
+    const [drawn, wanted] = [ranges[line.panel], answer.panels[line.panel].range];
+    if (!drawn || !wanted) return false;
+    return line.y.some((y) => y !== null && inside(y, wanted) && !inside(y, drawn));
+  });
+}
+
+/** Draw the latest answer as Plotly does, axes and all. */
+export function redraw() {
   if (!latest) return undefined;
   const { answer, dots } = latest;
+  ranges = answer.panels.map((panel) => panel.range);
   const traces = [...bandTraces(answer), ...lineTraces(answer), ...markTraces(answer), ...dotTraces(answer, dots), ...frameTraces(answer)];
   return Plotly.react(byId("chart"), traces, layoutOf(answer), { displayModeBar: false });
 }

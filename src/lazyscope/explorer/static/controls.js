@@ -108,6 +108,12 @@ function row(control, state) {
   return made;
 }
 
+/** A number in six digits, 1.047e-6 where zeros would not leave room for them. */
+function tidied(value) {
+  const kept = Number(Number(value).toPrecision(6));
+  return kept !== 0 && Math.abs(kept) < 1e-3 ? kept.toExponential() : String(kept);
+}
+
 /** A slider and the number itself: the one for a feeling, the other for a value. */
 function slider(control, state) {
   const id = `c-${control.name}`;
@@ -117,16 +123,40 @@ function slider(control, state) {
   if (control.stops) number.readOnly = true;
   else number.title = `${control.zero ? "0, or " : ""}${short(control.low)} to ${short(control.high)}`;
   const clamped = element("p", { className: "hint", role: "status", hidden: true });
+  const least = control.zero ? 0 : control.low;
   let end; // where a number beyond the range was put
   range.addEventListener("input", () => state.set(control.name, scale.value(Number(range.value))));
   number.addEventListener("change", () => {
-    if (number.value.trim() === "" || !Number.isFinite(Number(number.value))) return void (number.value = state.values[control.name]);
+    if (number.value.trim() === "" || !Number.isFinite(Number(number.value))) return void (number.value = tidied(state.values[control.name]));
     const asked = Number(number.value);
-    const value = Math.min(control.high, Math.max(control.zero ? 0 : control.low, asked));
+    const value = Math.min(control.high, Math.max(least, asked));
     end = value === asked ? undefined : value;
     clamped.textContent = `${short(value)} is the ${asked > value ? "most" : "least"} here.`;
     state.set(control.name, isWhole(control) ? Math.round(value) : value);
-    number.value = state.values[control.name];
+    number.value = tidied(state.values[control.name]);
+  });
+  /** A step of a key; where it would be less than one, or would stay between zero and the least number, to the next. */
+  const nudge = (way) => {
+    const now = state.values[control.name];
+    const step = scale.step === "any" ? (scale.high - scale.low) / 100 : scale.step;
+    let value = scale.value(Math.min(scale.high, Math.max(scale.low, Number(range.value) + way * step)));
+    if (value === now && isWhole(control)) value = Math.min(control.high, Math.max(least, now + way));
+    else if (value === now && control.zero && now <= control.low) value = way > 0 ? control.low : 0;
+    state.set(control.name, value);
+  };
+  number.addEventListener("keydown", (event) => {
+    const way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (!way || number.readOnly) return;
+    event.preventDefault(); // the browser would go by 1, which is from end to end of some
+    if (Number(number.value) !== Number(tidied(state.values[control.name]))) number.dispatchEvent(new Event("change"));
+    nudge(way);
+    number.value = tidied(state.values[control.name]);
+  });
+  range.addEventListener("keydown", (event) => {
+    const way = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+    if (!way || control.stops || control.kind !== "log") return;
+    event.preventDefault(); // the browser would be put back where a step comes to nothing
+    nudge(way);
   });
   const made = element("div", { className: "control" }, element("label", { htmlFor: id }, control.label), number, range, clamped);
   state.shown.push(() => {
@@ -134,7 +164,7 @@ function slider(control, state) {
     clamped.hidden = value !== end; // until it is moved, by whatever moves it
     range.value = scale.place(value);
     range.setAttribute("aria-valuetext", short(value, 4));
-    if (document.activeElement !== number) number.value = Number(Number(value).toPrecision(6));
+    if (document.activeElement !== number) number.value = tidied(value);
   });
   return made;
 }

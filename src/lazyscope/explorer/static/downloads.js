@@ -1,5 +1,6 @@
 // What one can take away: the picture, the numbers, the Python.
 
+import { redraw } from "./chart.js";
 import { byId, element } from "./format.js";
 
 function save(name, href) {
@@ -13,6 +14,7 @@ function saveText(name, kind, text) {
 }
 
 export async function png(answer) {
+  await redraw(); // Plotly learns of a line that moves only when it rests
   save(`lazyscope-${answer.view}.png`, await Plotly.toImage(byId("chart"), { format: "png", width: 1600, height: 1000 }));
 }
 

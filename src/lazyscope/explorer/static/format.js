@@ -26,11 +26,18 @@ export const byId = (id) => document.getElementById(id);
 export const isIdle = (control, values) =>
   control.name === values.axis || Object.entries(control.when ?? {}).some(([name, value]) => String(values[name]) !== String(value));
 
-/** Call a function when nothing has asked for it for some milliseconds. */
-export function calm(wait, action) {
+/** Call a function when nothing has asked for it for some milliseconds, or when the first to ask has waited for `most`. */
+export function calm(wait, action, most = Infinity) {
   let timer = 0;
+  let first = 0;
+  const act = () => {
+    timer = 0;
+    action();
+  };
   return () => {
+    const now = performance.now();
+    if (timer === 0) first = now;
     clearTimeout(timer);
-    timer = setTimeout(action, wait);
+    timer = setTimeout(act, Math.max(0, Math.min(wait, first + most - now)));
   };
 }

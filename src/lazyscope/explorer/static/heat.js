@@ -19,11 +19,11 @@ export function showHeat(answer) {
   const frames = answer?.frames;
   place.hidden = !frames;
   if (!frames) return void place.replaceChildren();
-  const near = (x) => Math.abs(Math.log(x / answer.at));
+  const near = (x) => Math.abs(x - answer.at); // as the reading has it
   const i = frames.x.reduce((best, x, k) => (near(x) < near(frames.x[best]) ? k : best), 0);
   const head = element("tr", {}, element("td"), ...frames.columns.map((name) => element("th", { scope: "col" }, name)));
   const rows = frames.rows.map((name, r) => element("tr", {}, element("th", { scope: "row" }, name), ...frames.values[i][r].map(heatCell)));
-  const caption = element("caption", {}, `${frames.title}, at t = ${short(answer.at)}`);
+  const caption = element("caption", {}, `${frames.title}, at t = ${short(frames.x[i])}`);
   place.replaceChildren(element("table", {}, caption, element("thead", {}, head), element("tbody", {}, ...rows)));
 }
 
