@@ -19,9 +19,7 @@ from lazyscope.explorer.memory import give_back
 
 PORT = 8765
 _OWNER = "lazyscope explore"
-_TURN = (
-    5e-4  # seconds until a thread that computes lets the one that answers go on; Python's own 5 ms delay each answer
-)
+_TURN = 5e-4  # seconds until a thread that computes makes way for the one that answers; Python's 5 ms delay each answer
 
 
 def bind(host: str, port: int | None) -> socket.socket:
