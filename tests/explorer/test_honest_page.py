@@ -221,7 +221,7 @@ def test_what_has_no_effect_is_off_and_says_so(page):
 def test_time_can_be_moved_and_played_without_asking_the_server(page):
     page.open("#training?target=committee&time=1")
     tab = page.tab
-    asked = len([url for url in page.requests if "/api/limit/training" in url])
+    asked = len([url for url in page.requests if "/api/limit/training?target=committee" in url])
     caption = tab.inner_text("#heat caption")
     page.until(lambda: f"At {caption[caption.index('t = ') :]}:" in tab.inner_text("#reading"))
     assert "at t = 0.99" in caption and tab.locator("#heat tbody td").count() == 4
@@ -238,7 +238,7 @@ def test_time_can_be_moved_and_played_without_asking_the_server(page):
     page.until(lambda: float(tab.get_by_label("Time t, as a number").input_value()) > 100.0)
     page.until(lambda: tab.inner_text("#play") == "Play")  # it ends at the end
     assert "time=150" in page.query() and tab.inner_text("#heat tbody") != first
-    assert asked == len([url for url in page.requests if "/api/limit/training" in url])
+    assert asked == len([url for url in page.requests if "/api/limit/training?target=committee" in url])
     page.until(lambda: "time=150" in tab.text_content("#address"))
     tab.click("#play")  # from the beginning
     page.until(lambda: tab.inner_text("#play") == "Pause")
@@ -249,7 +249,9 @@ def test_time_can_be_moved_and_played_without_asking_the_server(page):
         Plotly.toImage = (chart, size) => ((window.taken = chart.data.at(-1).x[0]), real(chart, size));
         slider.value = 0; slider.dispatchEvent(new Event('input')); document.getElementById('png').click(); }"""
     )
-    page.until(lambda: tab.evaluate("window.taken") == 1.0)  # the picture is of the moment on the screen
+    page.until(
+        lambda: f"time={tab.evaluate('window.taken')}&" in page.query()
+    )  # the picture is of the moment on the screen
     page.open("#training?target=committee&time=150")
     assert "at t = 150" in tab.inner_text("#heat caption")
 
