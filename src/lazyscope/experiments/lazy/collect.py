@@ -157,12 +157,8 @@ def _predicted(panel: Panel, series: Series, N: int, rows: Rows, step_size: floa
     own = rows[panel.name, series.label, "predict", N]
     if not all(row["known"][k] for row in own):
         return None
-    risk, allowance = (np.array([float(row[name][k]) for row in own]) for name in ("risk", "allowance"))
-    if draws[0].by_interpolation:
-        noise = float(np.mean([row["noise"][k] for row in own]))
-    else:
-        noise = float(np.mean([draws[0].noise(*pair) for pair in zip(risk, allowance, strict=True)]))
-    order = _scatter(draws[0], float(risk.mean()), noise, float(np.mean(exact)) if exact else 0.0)
+    risk, noise, allowance = (np.array([float(row[name][k]) for row in own]) for name in ("risk", "noise", "allowance"))
+    order = _scatter(draws[0], float(risk.mean()), float(noise.mean()), float(np.mean(exact)) if exact else 0.0)
     # each step rounds a product and a sum, of relative size ε/2 each, in single precision
     return _Predicted(risk, float(allowance.mean()), order, draws[0].protocol.steps * _EPSILON**2)
 
@@ -172,16 +168,13 @@ def _scatter(draw: PredictedDraw, risk: float, noise: float, least: float) -> fl
 
     The noise of the steps moves D = min(N, d)·d directions, each by about noise/D in squares: the sum of the squares
     has the variance 2·noise²/D, and what is still to be learnt, learnable = risk − noise − least, adds the cross term
-    4·learnable·noise/D. Where the noise was measured by runs with a half and a quarter of the batch, 3/4 of the first
-    and 1/8 of the second add (5·noise² + 4.75·learnable·noise)/D; by runs with a half and twice the batch, a quarter of
-    the first and all of the second add (noise² + 2.5·learnable·noise)/D. Where the risk is that of test samples, the
-    mean of their squares scatters too.
+    4·learnable·noise/D. Where the noise was measured by runs with a half and twice the batch, a quarter of the first
+    and all of the second add (noise² + 2.5·learnable·noise)/D. Where the risk is that of test samples, the mean of
+    their squares scatters too.
     """
     directions = min(draw.width, draw.problem.d) * draw.problem.d
     learnable = max(0.0, risk - noise - least)
-    squares, cross = (3.0, 6.5) if draw.by_interpolation else (7.0, 8.75)
-    if draw.by_formula or draw.by_spectrum:
-        squares, cross = 2.0, 4.0
+    squares, cross = (2.0, 4.0) if draw.by_formula or draw.by_spectrum else (3.0, 6.5)
     variance = (squares * noise**2 + cross * learnable * noise) / directions
     tested = 0.0 if draw.regime.activation.is_square else _of_squares(draw.problem) * risk**2 / draw.protocol.test
     return float(np.sqrt(variance + tested))

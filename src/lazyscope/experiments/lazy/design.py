@@ -96,28 +96,29 @@ class PanelsPreset(Preset):
         cost: str,
         widths: tuple[int, ...] = (45, 225, 450, 4500),
         trained: tuple[float, ...] = (),
+        tangent: tuple[float, ...] = (),
         best: Mapping[int, float] | None = None,
     ) -> PanelsPreset:
         """Return the paper's protocol with less work at the same dots.
 
         Of the six step sizes three are given up after a tenth of the steps and one more after three tenths. That keeps
-        the best in all eight runs of Figure 1, which tried all six to the end. At N = 4500 networks may have the step
-        sizes `trained`, found best at smaller N, and two fits are drawn, as their risks hardly differ. `best` has the
-        step sizes that trained networks were found to do best with, to be predicted. Crosses beyond N = 3d, which
-        hardly vary, are of one draw, and descent on trained networks ends at N = 2d.
+        the best in all eight runs of Figure 1, which tried all six to the end. At N = 4500 networks and tangent models
+        may have the step sizes `trained` and `tangent`, found best at smaller N, and two fits are drawn, as their risks
+        hardly differ. `best` has the step sizes that trained networks were found to do best with, to be predicted.
+        Crosses beyond N = 3d, which hardly vary, are of one draw, and descent on trained networks ends at N = 2d.
 
         >>> PanelsPreset.thrifty("hours", trained=(0.01,)).trained.chosen
         {4500: (0.01,)}
         """
         plain, halving = cls.paper(cost, widths), (0.1, 0.3)
-        chosen = {4500: trained} if trained else {}
+        at_trained, at_tangent = ({4500: sizes} if sizes else {} for sizes in (trained, tangent))
         return replace(
             plain,
             wide=1,
             widest=2.0,
             fitted=replace(plain.fitted, fewer={4500: 2}),
-            tangent=replace(plain.tangent, halving=halving),
-            trained=replace(plain.trained, halving=halving, chosen=chosen, best=best or {}),
+            tangent=replace(plain.tangent, halving=halving, chosen=at_tangent),
+            trained=replace(plain.trained, halving=halving, chosen=at_trained, best=best or {}),
         )
 
     def at(self, widths: Any) -> PanelsPreset:
