@@ -80,10 +80,10 @@ def test_a_tangent_model_is_predicted_as_by_finite_step(figure):
         return
     (nt,) = [one for one in panels[0].series if one.label == "NT"]
     for draw in panels[0].predictions(nt, nt.dots.widths[-1]):
-        formula, spectrum = draw._by_formula(), draw._by_descent()
-        left_out = formula[1] + spectrum[1]
-        assert np.all(left_out < 0.05 * formula[0])  # else nothing would be tested
-        np.testing.assert_array_less(np.abs(spectrum[0] - formula[0]), left_out)
+        (formula, _, allowed), (spectrum, _, allowed_too) = draw._by_formula(), draw._by_spectrum()
+        left_out = allowed + allowed_too
+        assert np.all(left_out < 0.05 * formula)  # else nothing would be tested
+        np.testing.assert_array_less(np.abs(spectrum - formula), left_out)
 
 
 def test_order_of_the_regimes(figure):
